@@ -1,0 +1,303 @@
+"""The default broker: one SQLite file, one writer thread, group commit.
+
+Every append is on the disk (WAL, synchronous=FULL) when it returns. A file lock keeps a second process out, so leases
+between the roles of this process live in memory. `msg_id` is ignored: consumers dedupe by their folds. An
+acknowledgement is written with the next commit and not waited for: what is lost with it is redelivered.
+"""
+
+import asyncio
+import fcntl
+import os
+import queue
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from gateway.broker.protocol import MAX_ENTRY_BYTES, Deposed, Stale, Stored, TooLarge, Unconfirmed
+from gateway.broker.signals import Signals
+from gateway.clock import boot_seconds
+
+MAX_BATCH = 512
+RECENT_ENTRIES, RECENT_BYTES = 512, 4 * 1024 * 1024
+READ_AT_ONCE = 256
+BUSY_SECONDS = 10.0  # another program may hold the file (a backup, a shell): wait that long before giving up
+SCHEMA_VERSION = 1
+SCHEMA = f"""
+create table if not exists entry(seq integer primary key autoincrement, subject text not null, data blob not null);
+create index if not exists by_subject on entry(subject, seq);
+create table if not exists cursor(durable text primary key, seq integer not null);
+pragma user_version = {SCHEMA_VERSION};
+"""
+
+Work = Callable[[sqlite3.Connection], Any]
+Job = tuple[Work, "asyncio.Future[Any] | None"]
+
+
+class StoreUnusable(Exception):
+    """The file cannot be used; the text says why and what to do."""
+
+
+class SqliteBroker:
+    """Made inside a running loop. Raises StoreUnusable."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = _lock_file(path)
+        self._loop = asyncio.get_running_loop()
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._grown = asyncio.Event()
+        self._recent: deque[Stored] = deque()
+        self._recent_bytes = 0
+        self._held: dict[str, SqliteLease] = {}
+        self._signals = Signals()
+        self._dead = False
+        try:
+            writer = self._connect()
+            _prepare(writer, path)
+            (self._recent_after,) = writer.execute("select coalesce(max(seq), 0) from entry").fetchone()
+        except (sqlite3.Error, StoreUnusable) as error:
+            self._lock.close()
+            if isinstance(error, StoreUnusable):
+                raise
+            raise StoreUnusable(
+                f"{path}: {error}. If it is damaged, restore a backup or give [store] path another file."
+            ) from error
+        self._reader = ThreadPoolExecutor(1, "store-reader", initializer=self._open_reader)
+        self._thread = threading.Thread(target=self._write_forever, args=(writer,), name="store-writer", daemon=True)
+        self._thread.start()
+
+    def _connect(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        db.execute("pragma journal_mode=wal")
+        db.execute("pragma synchronous=full")
+        return db
+
+    def _open_reader(self) -> None:
+        self._read_db = self._connect()
+
+    # --- the writer thread -------------------------------------------------------------------------------------------
+
+    def _write_forever(self, db: sqlite3.Connection) -> None:
+        while (job := self._jobs.get()) is not None and not self._dead:
+            batch = [job]
+            while len(batch) < MAX_BATCH and not self._jobs.empty():
+                if (job := self._jobs.get()) is None:
+                    self._jobs.put(None)
+                    break
+                batch.append(job)
+            self._commit(db, batch)
+        db.close()
+
+    def _commit(self, db: sqlite3.Connection, batch: list[Job]) -> None:
+        """All of a batch in one transaction, each in a savepoint: one bad row never fails another."""
+        outcomes: list[tuple[asyncio.Future[Any] | None, Any]] = []
+        try:
+            db.execute("begin immediate")
+            for work, future in batch:
+                db.execute("savepoint one")
+                try:
+                    outcomes.append((future, work(db)))
+                except Stale as error:
+                    db.execute("rollback to one")
+                    outcomes.append((future, error))
+                except sqlite3.Error as error:
+                    db.execute("rollback to one")
+                    outcomes.append((future, Unconfirmed(str(error))))
+                db.execute("release one")
+            db.execute("commit")
+        except sqlite3.Error as error:  # full disk, I/O: nobody knows what is on it
+            if db.in_transaction:
+                db.execute("rollback")
+            outcomes = [(future, Unconfirmed(str(error))) for _, future in batch]
+        if not self._dead:
+            self._loop.call_soon_threadsafe(self._settle, outcomes)
+
+    def _settle(self, outcomes: list[tuple["asyncio.Future[Any] | None", Any]]) -> None:
+        for future, outcome in outcomes:
+            if isinstance(outcome, Stored):
+                self._remember(outcome)
+            if future is None or future.done():
+                continue
+            if isinstance(outcome, Exception):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+        self._grown.set()
+        self._grown = asyncio.Event()
+
+    def _remember(self, stored: Stored) -> None:
+        """The newest entries stay in memory: whoever follows closely reads no disk."""
+        self._recent.append(stored)
+        self._recent_bytes += len(stored.data)
+        while len(self._recent) > RECENT_ENTRIES or self._recent_bytes > RECENT_BYTES:
+            oldest = self._recent.popleft()
+            self._recent_after, self._recent_bytes = oldest.sequence, self._recent_bytes - len(oldest.data)
+
+    async def _do(self, work: Work) -> Any:
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self._jobs.put((work, future))
+        return await future
+
+    # --- the protocol ------------------------------------------------------------------------------------------------
+
+    async def append(self, subject: str, data: bytes, *, msg_id: str, expect_last: int | None = None) -> int:
+        if len(data) > MAX_ENTRY_BYTES:
+            raise TooLarge(f"{subject}: {len(data)} bytes, at most {MAX_ENTRY_BYTES}")
+
+        def work(db: sqlite3.Connection) -> Stored:
+            if expect_last is not None:
+                (last,) = db.execute("select coalesce(max(seq), 0) from entry where subject = ?", (subject,)).fetchone()
+                if last != expect_last:
+                    raise Stale(f"{subject} is at {last}, not {expect_last}")
+            row = db.execute("insert into entry(subject, data) values (?, ?)", (subject, data)).lastrowid
+            return Stored(subject=subject, sequence=row or 0, data=data)
+
+        stored: Stored = await self._do(work)
+        return stored.sequence
+
+    async def read(self, subject: str, after: int = 0) -> list[Stored]:
+        return await self._after(subject, after, -1)
+
+    async def _after(self, subject: str, after: int, limit: int) -> list[Stored]:
+        if after >= self._recent_after:
+            return list(_newer(self._recent, subject, after))
+        return await self._loop.run_in_executor(self._reader, self._select, subject, after, limit)
+
+    def _select(self, subject: str, after: int, limit: int) -> list[Stored]:
+        where, values = _matching(subject)
+        sql = f"select subject, seq, data from entry where {where} and seq > ? order by seq limit ?"  # noqa: S608
+        rows = self._read_db.execute(sql, (*values, after, limit))
+        return [Stored(subject=name, sequence=seq, data=data) for name, seq, data in rows]
+
+    async def subjects(self, pattern: str) -> list[str]:
+        where, values = _matching(pattern)
+        sql = f"select distinct subject from entry where {where}"  # noqa: S608
+        return await self._loop.run_in_executor(
+            self._reader, lambda: [name for (name,) in self._read_db.execute(sql, values)]
+        )
+
+    async def consume(self, subject: str, durable: str) -> AsyncIterator["SqliteDelivery"]:
+        after = await self._loop.run_in_executor(self._reader, self._cursor, durable)
+        while True:
+            grown = self._grown
+            found = await self._after(subject, after, READ_AT_ONCE)
+            for stored in found:
+                delivery = SqliteDelivery(self, durable, stored)
+                while not delivery.acked:
+                    yield delivery
+                after = stored.sequence
+            if not found:
+                await grown.wait()
+
+    def _cursor(self, durable: str) -> int:
+        row = self._read_db.execute("select seq from cursor where durable = ?", (durable,)).fetchone()
+        return int(row[0]) if row else 0
+
+    def move_cursor(self, durable: str, sequence: int) -> None:
+        sql = "insert into cursor values (?, ?) on conflict(durable) do update set seq = max(seq, excluded.seq)"
+        self._jobs.put((lambda db: db.execute(sql, (durable, sequence)).rowcount, None))
+
+    async def lease(self, key: str, holder: str, ttl_seconds: float) -> "SqliteLease | None":
+        now = boot_seconds()
+        if key in self._held and self._held[key].deadline > now:
+            return None
+        self._held[key] = SqliteLease(self._held, key, ttl_seconds)
+        return self._held[key]
+
+    def signal(self, subject: str, data: bytes) -> None:
+        self._signals.send(subject, data)
+
+    def watch(self, subject: str, heard: Callable[[bytes], None]) -> Callable[[], None]:
+        return self._signals.watch(subject, heard)
+
+    async def close(self) -> None:
+        """Writes what was asked for, then lets go of the file."""
+        self._jobs.put(None)
+        await self._loop.run_in_executor(None, self._thread.join)
+        await self._loop.run_in_executor(self._reader, lambda: self._read_db.close())  # noqa: PLW0108 - opened there
+        self._reader.shutdown()
+        self._lock.close()
+
+    def kill(self) -> None:
+        """As a crash would: what the writer thread has not begun is gone. For tests of crashes."""
+        self._dead = True
+
+
+class SqliteDelivery:
+    def __init__(self, broker: SqliteBroker, durable: str, stored: Stored) -> None:
+        self.stored, self.acked = stored, False
+        self._broker, self._durable = broker, durable
+
+    async def ack(self) -> None:
+        self.acked = True
+        self._broker.move_cursor(self._durable, self.stored.sequence)
+
+
+class SqliteLease:
+    def __init__(self, held: dict[str, "SqliteLease"], key: str, ttl_seconds: float) -> None:
+        self._held, self._key, self._ttl_seconds = held, key, ttl_seconds
+        self.deadline = boot_seconds() + ttl_seconds
+
+    async def renew(self) -> None:
+        if self._held.get(self._key) is not self:
+            raise Deposed(f"the lease {self._key} has another holder")
+        self.deadline = boot_seconds() + self._ttl_seconds
+
+    async def release(self) -> None:
+        if self._held.get(self._key) is self:
+            del self._held[self._key]
+
+
+def _lock_file(path: Path) -> Any:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = open(f"{path}.lock", "a+")  # noqa: SIM115 - held for life
+    except OSError as error:
+        raise StoreUnusable(
+            f"{path}: {error.strerror}. Set [store] path to a file in a folder that can be written."
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        owner = lock.read().strip()
+        lock.close()
+        raise StoreUnusable(
+            f"{path} is in use by process {owner}: stop it, or give [store] path another file."
+        ) from None
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
+def _prepare(db: sqlite3.Connection, path: Path) -> None:
+    (version,) = db.execute("pragma user_version").fetchone()
+    if version > SCHEMA_VERSION:
+        raise StoreUnusable(f"{path} was written by a newer version (schema {version}): start that one again.")
+    db.executescript(SCHEMA)
+    os.chmod(path, 0o600)  # conversations are private
+
+
+def _newer(recent: deque[Stored], subject: str, after: int) -> Iterable[Stored]:
+    found = []
+    for stored in reversed(recent):
+        if stored.sequence <= after:
+            break
+        if _matches(subject, stored.subject):
+            found.append(stored)
+    return reversed(found)
+
+
+def _matches(pattern: str, subject: str) -> bool:
+    return subject.startswith(pattern[:-1]) if pattern.endswith(".>") else subject == pattern
+
+
+def _matching(subject: str) -> tuple[str, tuple[str, ...]]:
+    if subject.endswith(".>"):
+        return "subject >= ? and subject < ?", (subject[:-1], subject[:-2] + "/")  # "/" follows "."
+    return "subject = ?", (subject,)

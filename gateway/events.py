@@ -1,0 +1,265 @@
+"""The words that cross between the wings: facts (past tense, upward) and commands (imperative, to one holder).
+
+Only frozen types live here; nothing in this module does I/O or decides anything.
+What a lane, an outbox or an action writes in its own journal lives beside its fold.
+"""
+
+from datetime import datetime
+from typing import Literal
+
+from gateway.addresses import Address, Route
+from gateway.record import Record, Tagged
+
+
+class Ref(Record, frozen=True, kw_only=False, order=True, array_like=True):
+    """A deterministic id: who emitted it, in which batch, and its place there.
+
+    Refs of one source are published in rising order, so a consumer dedupes for ever with one high-water mark a source.
+    """
+
+    source: str
+    batch: int
+    n: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.source}/{self.batch}/{self.n}"
+
+
+class Person(Record, frozen=True, kw_only=True):
+    """Who said or asked something: the address as the medium vouches for it, and the name shown there."""
+
+    address: Address
+    name: str
+
+
+# --- facts -----------------------------------------------------------------------------------------------------------
+
+
+class MessageReceived(Tagged, frozen=True, kw_only=True):
+    """`identity` is the platform's own (account, kind, id, version), good for ever."""
+
+    identity: str
+    route: Route
+    author: Person
+    text: str
+    at: datetime
+    private: bool = True
+    addressed: bool = True
+
+
+class ControlPressed(Tagged, frozen=True, kw_only=True):
+    """A button on a card or in the panel: steering that needs no model. `action` is the lane's short reference."""
+
+    identity: str
+    route: Route
+    author: Person
+    at: datetime
+    verb: Literal["ask", "pause", "resume", "stop", "answer"]
+    action: str
+    text: str = ""
+    question: str = ""
+
+
+Outcome = Literal["sent", "failed", "unknown", "withdrawn"]
+
+
+class SendClosed(Tagged, frozen=True, kw_only=True):
+    """The end of one message. `delivered` of its `parts` surely arrived; `sent` and `withdrawn` open no turn."""
+
+    ref: Ref
+    conversation: str
+    send: Ref
+    outcome: Outcome
+    delivered: int = 1
+    parts: int = 1
+    why: str = ""
+
+
+ActionPhase = Literal["running", "paused", "awaiting_input", "hibernated"]
+End = Literal["succeeded", "failed", "stopped"]
+
+
+class ActionChanged(Tagged, frozen=True, kw_only=True):
+    """For the live state only; opens no turn. `doing` says what it is at, in a few words."""
+
+    ref: Ref
+    conversation: str
+    action: str
+    phase: ActionPhase
+    doing: str = ""
+
+
+class ActionProgressed(Tagged, frozen=True, kw_only=True):
+    """Something worth telling, now or later: opens a turn, cancels none."""
+
+    ref: Ref
+    conversation: str
+    action: str
+    text: str
+
+
+class ActionResponded(Tagged, frozen=True, kw_only=True):
+    """A piece of work is done; a persistent action now waits for the next."""
+
+    ref: Ref
+    conversation: str
+    action: str
+    text: str
+
+
+class ClarificationRequested(Tagged, frozen=True, kw_only=True):
+    """One call of the action is blocked on this. `question` is its id within the action."""
+
+    ref: Ref
+    conversation: str
+    action: str
+    question: str
+    text: str
+    options: tuple[str, ...] = ()
+
+
+class ClarificationClosed(Tagged, frozen=True, kw_only=True):
+    """Answered, or withdrawn with the code that asked; opens no turn."""
+
+    ref: Ref
+    conversation: str
+    action: str
+    question: str
+
+
+class ActionAnswered(Tagged, frozen=True, kw_only=True):
+    """What an `ask` came to."""
+
+    ref: Ref
+    conversation: str
+    action: str
+    command: Ref
+    asked: str
+    text: str
+
+
+class ActionEnded(Tagged, frozen=True, kw_only=True):
+    ref: Ref
+    conversation: str
+    action: str
+    end: End
+    text: str
+
+
+class CommandRefused(Tagged, frozen=True, kw_only=True):
+    ref: Ref
+    conversation: str
+    action: str
+    command: Ref
+    verb: str
+    why: str
+
+
+ActionFact = (
+    ActionChanged
+    | ActionProgressed
+    | ActionResponded
+    | ClarificationRequested
+    | ClarificationClosed
+    | ActionAnswered
+    | ActionEnded
+    | CommandRefused
+)
+MediumFact = MessageReceived | ControlPressed
+Fact = MediumFact | SendClosed | ActionFact
+
+
+def identity_of(fact: Fact) -> str:
+    """By which a fact is taken once: the platform's own identity, or its ref."""
+    return fact.identity if isinstance(fact, MessageReceived | ControlPressed) else str(fact.ref)
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+
+class Send(Tagged, frozen=True, kw_only=True):
+    """One whole message, in the model's Markdown; the medium splits it by its own units."""
+
+    ref: Ref
+    conversation: str
+    route: Route
+    text: str
+
+
+class WithdrawSend(Tagged, frozen=True, kw_only=True):
+    ref: Ref
+    conversation: str
+    send: Ref
+
+
+OutboxCommand = Send | WithdrawSend
+
+
+class Start(Tagged, frozen=True, kw_only=True):
+    """`context` is the snapshot of the conversation that bears on the query; `by` is whose rights the work has."""
+
+    ref: Ref
+    conversation: str
+    action: str
+    by: Person
+    name: str
+    query: str
+    context: str = ""
+    persist: bool = True
+    depth: int = 0
+
+
+class Interject(Tagged, frozen=True, kw_only=True):
+    """A correction or a follow-up: the same mechanism. `via` and `at` are where and when it was said."""
+
+    ref: Ref
+    conversation: str
+    action: str
+    by: Person
+    text: str
+    via: str = ""
+    at: datetime | None = None
+
+
+class Ask(Tagged, frozen=True, kw_only=True):
+    ref: Ref
+    conversation: str
+    action: str
+    by: Person
+    text: str
+
+
+class Pause(Tagged, frozen=True, kw_only=True):
+    ref: Ref
+    conversation: str
+    action: str
+    by: Person
+
+
+class Resume(Tagged, frozen=True, kw_only=True):
+    ref: Ref
+    conversation: str
+    action: str
+    by: Person
+
+
+class Stop(Tagged, frozen=True, kw_only=True):
+    ref: Ref
+    conversation: str
+    action: str
+    by: Person
+    why: str = ""
+
+
+class Answer(Tagged, frozen=True, kw_only=True):
+    """The answer to one open question of the action."""
+
+    ref: Ref
+    conversation: str
+    action: str
+    by: Person
+    question: str
+    text: str
+
+
+ActionCommand = Start | Interject | Ask | Pause | Resume | Stop | Answer

@@ -1,0 +1,88 @@
+"""Holding something: a lease kept alive for liveness, and its local deadline before every effect.
+
+A role (an account, the brain, the actors of a machine) runs under `supervise` for as long as the process lives.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable
+
+from gateway.broker.protocol import Broker, Deposed, Lease, Unconfirmed
+from gateway.clock import boot_seconds
+
+log = logging.getLogger(__name__)
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 30.0
+HEALTHY_SECONDS = 60.0  # a round that lasted so long begins the back-off anew
+
+
+class Guard:
+    """What stands before every effect of a holder."""
+
+    def __init__(self, lease: Lease) -> None:
+        self._lease = lease
+
+    def check(self) -> None:
+        if boot_seconds() >= self._lease.deadline:
+            raise Deposed("the lease ran out here: no effect may leave")
+
+
+Role = Callable[[Guard], Awaitable[None]]
+
+
+async def hold(broker: Broker, key: str, ttl_seconds: float, work: Role) -> None:
+    """Waits for the lease, then runs `work` while it lasts. Raises Deposed (in a group) when it is lost."""
+    holder = uuid.uuid4().hex  # of this incarnation: a worker's name can come back, or exist twice
+    while (lease := await _try_lease(broker, key, holder, ttl_seconds)) is None:
+        await asyncio.sleep(ttl_seconds / 10)
+    try:
+        async with asyncio.TaskGroup() as group:
+            renewing = group.create_task(_renew(lease, ttl_seconds))
+            await work(Guard(lease))
+            renewing.cancel()
+    finally:
+        await asyncio.shield(asyncio.ensure_future(lease.release()))
+
+
+async def _try_lease(broker: Broker, key: str, holder: str, ttl_seconds: float) -> Lease | None:
+    try:
+        return await broker.lease(key, holder, ttl_seconds)
+    except Unconfirmed:
+        return None
+
+
+async def _renew(lease: Lease, ttl_seconds: float) -> None:
+    while True:
+        await asyncio.sleep(ttl_seconds / 4)
+        try:
+            await lease.renew()
+        except Unconfirmed:
+            if boot_seconds() >= lease.deadline:
+                raise Deposed("the lease could not be renewed in time") from None
+
+
+async def supervise(broker: Broker, key: str, ttl_seconds: float, work: Role) -> None:
+    """A role for as long as the process lives: standby, holder, deposed or failed, standby again with back-off.
+
+    Each round is a task of its own. Python 3.11's TaskGroup drops a cancellation that meets an error, and leaves
+    `cancelling()` at 1 after an ordinary one, so neither can be asked here.
+    """
+    pause = FIRST_PAUSE_SECONDS
+    while True:
+        began = boot_seconds()
+        turn = asyncio.create_task(hold(broker, key, ttl_seconds, work), name=f"hold {key}")
+        try:
+            await asyncio.wait({turn})
+        finally:
+            turn.cancel()
+            await asyncio.wait({turn})
+        if turn.cancelled():
+            return
+        error = turn.exception()
+        if error is None:
+            return
+        if boot_seconds() - began > HEALTHY_SECONDS:
+            pause = FIRST_PAUSE_SECONDS
+        log.error("%s stopped and starts again in %.1f s", key, pause, exc_info=error)
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE_SECONDS)

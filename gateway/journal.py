@@ -1,0 +1,246 @@
+"""A journal, its fold, and the one task that writes it.
+
+`write(decide)` is the kernel's only primitive: `decide` is pure, is given the newest state at the moment of writing,
+and answers with an entry, or with None to write nothing. So a condition ("not yet taken", "nothing new since", "still
+pending") and its entry are one step, with no lock. Callers may be cancelled; the writer never is, except when its
+holder stops. Entries are stored as `Stamped`: with the epoch of the ownership that wrote them, and a nonce by which
+their writer knows them again.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+from gateway.broker.protocol import Broker, Deposed, Stale, Stored, TooLarge, Unconfirmed
+from gateway.events import Ref
+from gateway.holding import Guard
+from gateway.record import Record, Tagged, decode, encode
+
+MAX_TRIES = 8  # of one append; then the holder stops, and the next one folds what is there
+FIRST_PAUSE_SECONDS = 0.01
+MAILBOX = 1000
+
+
+class Owned(Tagged, frozen=True, kw_only=True):
+    worker: str
+
+
+class Released(Tagged, frozen=True, kw_only=True):
+    """A clean end: does not count towards poison."""
+
+
+class Emitted(Tagged, frozen=True, kw_only=True):
+    """All that follows from this journal up to here was published."""
+
+    through: Ref
+
+
+class Outgoing(Record, frozen=True, kw_only=True):
+    """What the fold says must be published: the same ref and body, whoever works it out and whenever."""
+
+    subject: str
+    ref: Ref
+    body: Any
+
+
+class State(Protocol):
+    """A fold: mutable behind `apply`, which raises for an entry that does not belong in this journal."""
+
+    outgoing: list[Outgoing]
+
+    def apply(self, entry: Any) -> None: ...
+
+
+S = TypeVar("S", bound=State)
+Decide = Callable[[S], Any]
+
+
+class Journal(Generic[S]):
+    """`entries` is the union of what this journal may hold, Owned, Released and Emitted included."""
+
+    def __init__(self, broker: Broker, subject: str, state: S, entries: Any, guard: Guard, worker: str) -> None:
+        self.state = state
+        self.subject = subject
+        self._broker, self._guard, self._worker = broker, guard, worker
+        self._entries = entries
+        self._tail = 0
+        self._epoch = 0
+        self._mail: asyncio.Queue[tuple[Decide[S], asyncio.Future[Any]]] = asyncio.Queue(MAILBOX)
+        self._changed = asyncio.Event()
+
+    async def open(self) -> None:
+        """Folds, and owns: again and again, while the lease lasts, until it is accepted. Raises Deposed."""
+        for pause in _pauses():
+            nonce = uuid.uuid4().hex
+            try:
+                await self._catch_up(nonce, owning=True)
+                self._guard.check()
+                self._epoch += 1
+                await self._append(nonce, Owned(worker=self._worker))
+                return
+            except (Stale, Unconfirmed):
+                if await self._found(nonce, owning=True):
+                    return
+            await asyncio.sleep(pause)
+        raise Deposed(f"could not own {self.subject}")
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._write_forever(), name=f"write {self.subject}")
+            group.create_task(self._emit_forever(), name=f"emit {self.subject}")
+
+    async def release(self) -> None:
+        """After `run` has ended: says that the end was clean. What stands in the way only costs that word."""
+        try:
+            await self._append(uuid.uuid4().hex, Released())
+        except (Stale, Unconfirmed):
+            return
+
+    async def write(self, decide: Decide[S]) -> Any:
+        """The entry once it is durable and folded, or None. Raises TooLarge, and what `decide` raises."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        await self._mail.put((decide, future))
+        return await future
+
+    async def until(self, ready: Callable[[S], Any]) -> S:
+        while not ready(self.state):
+            await self._changed.wait()
+        return self.state
+
+    # --- the writer --------------------------------------------------------------------------------------------------
+
+    async def _write_forever(self) -> None:
+        while True:
+            decide, future = await self._mail.get()
+            try:
+                entry = decide(self.state)
+                if entry is not None:
+                    await self._write(entry)
+            except (Deposed, asyncio.CancelledError):
+                future.cancel()
+                raise
+            except Exception as error:  # noqa: BLE001 - the caller's own error goes back to the caller
+                if not future.done():
+                    future.set_exception(error)
+                continue
+            if not future.done():
+                future.set_result(entry)
+
+    async def _write(self, entry: Any) -> None:
+        """An append that did not arrive is repeated with the same fence: of its copies one can land."""
+        nonce, tail = uuid.uuid4().hex, self._tail
+        for pause in _pauses():
+            try:
+                await self._append(nonce, entry)
+                return
+            except (Stale, Unconfirmed):
+                if await self._found(nonce):
+                    return
+            if self._tail != tail:
+                raise Deposed(f"{self.subject} has an entry of epoch {self._epoch} that this holder did not write")
+            await asyncio.sleep(pause)
+        raise Deposed(f"{self.subject} could not be written {MAX_TRIES} times: {type(entry).__name__}")
+
+    async def _append(self, nonce: str, entry: Any) -> None:
+        data = stamped(self._epoch, nonce, entry)
+        sequence = await self._broker.append(self.subject, data, msg_id=nonce, expect_last=self._tail)
+        self._fold(sequence, entry)
+
+    async def _found(self, nonce: str, owning: bool = False) -> bool:
+        try:
+            return await self._catch_up(nonce, owning)
+        except Unconfirmed:
+            return False
+
+    async def _catch_up(self, nonce: str, owning: bool = False) -> bool:
+        """Folds what is past our tail; true when our own entry is in it. Raises Deposed at a higher epoch."""
+        found = False
+        for stored in await self._broker.read(self.subject, after=self._tail):
+            epoch, theirs, entry = unstamped(stored, self._entries)
+            if epoch > self._epoch and not owning:
+                raise Deposed(f"{self.subject} is at epoch {epoch}, this holder at {self._epoch}")
+            self._epoch = max(self._epoch, epoch)
+            found = theirs == nonce or (found and not isinstance(entry, Owned))  # an Owned after ours unmakes it
+            self._fold(stored.sequence, entry)
+        return found
+
+    def _fold(self, sequence: int, entry: Any) -> None:
+        self._tail = sequence
+        self.state.apply(entry)
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    # --- the emitter -------------------------------------------------------------------------------------------------
+
+    async def _emit_forever(self) -> None:
+        """In order, each confirmed before the next: the consumers' high-water marks rest on it."""
+        while True:
+            batch = list((await self.until(lambda state: state.outgoing)).outgoing)
+            for outgoing in batch:
+                await publish(self._broker, outgoing.subject, outgoing.body, str(outgoing.ref))
+            through = batch[-1].ref
+            await self.write(partial(_emitted, through))
+
+
+def _emitted(through: Ref, _: Any) -> Emitted:
+    return Emitted(through=through)
+
+
+def stamped(epoch: int, nonce: str, entry: Any) -> bytes:
+    return encode((epoch, nonce, entry))
+
+
+def unstamped(stored: Stored, entries: Any) -> tuple[int, str, Any]:
+    """Epoch, nonce, entry. Raises Undecodable."""
+    epoch, nonce, entry = decode(stored.data, tuple[int, str, entries])
+    return epoch, nonce, entry
+
+
+async def publish(broker: Broker, subject: str, body: Any, msg_id: str) -> None:
+    """Unfenced: repeated until confirmed, so it may arrive more than once; its consumer dedupes. Raises Deposed."""
+    for pause in _pauses():
+        try:
+            await broker.append(subject, encode(body), msg_id=msg_id)
+            return
+        except Unconfirmed:
+            await asyncio.sleep(pause)
+    raise Deposed(f"{subject} could not be published: the broker does not answer")
+
+
+async def acknowledge(ack: Callable[[], Awaitable[None]]) -> None:
+    """A lost ack costs a redelivery, which the fold recognises."""
+    try:
+        await ack()
+    except Unconfirmed:
+        return
+
+
+def forget_emitted(outgoing: list[Outgoing], through: Ref) -> None:
+    """What `Emitted` does to a fold."""
+    outgoing[:] = [item for item in outgoing if item.ref > through]
+
+
+def fold(state: S, entries: Sequence[Any]) -> S:
+    for entry in entries:
+        state.apply(entry)
+    return state
+
+
+def _pauses() -> list[float]:
+    return [FIRST_PAUSE_SECONDS * 2**n for n in range(MAX_TRIES)]
+
+
+__all__ = [
+    "Emitted",
+    "Journal",
+    "Outgoing",
+    "Owned",
+    "Released",
+    "TooLarge",
+    "acknowledge",
+    "fold",
+    "forget_emitted",
+    "publish",
+]

@@ -1,0 +1,55 @@
+"""What every medium is to the rest: facts in, messages out, and an honest word about its health.
+
+A medium publishes a fact durably before it confirms it to its platform, and says of each send exactly one of three
+things: it was done (returns), it surely was not (SurelyNotSent, Rejected), or nobody knows (OutcomeUnknown).
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from gateway.addresses import Route
+from gateway.events import MediumFact
+from gateway.live import LiveSignal
+from gateway.outbox import OutcomeUnknown, Rejected, SurelyNotSent
+from gateway.record import Record
+
+Publish = Callable[[MediumFact], Awaitable[None]]
+
+
+class Health(Record, frozen=True, kw_only=True):
+    """`well` means that events flow, not that a socket is open. `text` says what is wrong and what mends it."""
+
+    well: bool
+    text: str = ""
+
+
+class Medium(Protocol):
+    @property
+    def name(self) -> str:
+        """As in routes and addresses: `telegram`."""
+
+    @property
+    def account(self) -> str:
+        """The assistant's own account, one subject token: `telegram-8123`. Known before any connection."""
+
+    @property
+    def repeatable(self) -> bool:
+        """True when sending again with the same `key` shows it once: then an unknown end is simply tried again."""
+
+    async def receive(self, publish: Publish) -> None:
+        """For ever. `publish` returns when the fact is durable; only then the platform is told. Survives its
+        platform's failures by itself, with back-off; raises only what a restart of the role may mend."""
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """The model's Markdown in parts that each fit one message of this platform, none empty. Pure."""
+
+    async def send(self, route: Route, text: str, key: str) -> None:
+        """One part. Raises SurelyNotSent (try again later), Rejected (never will be) or OutcomeUnknown."""
+
+    async def show(self, signal: LiveSignal) -> None:
+        """Typing and other live things, as far as the platform can. Raises nothing; never waits long."""
+
+    def health(self) -> Health: ...
+
+
+__all__ = ["Health", "Medium", "OutcomeUnknown", "Publish", "Rejected", "SurelyNotSent"]
