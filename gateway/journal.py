@@ -23,6 +23,10 @@ FIRST_PAUSE_SECONDS = 0.01
 MAILBOX = 1000
 
 
+class JournalClosed(Exception):
+    """The journal's writer has ended, cleanly or not; whether the entry was stored shows when it is folded again."""
+
+
 class Owned(Tagged, frozen=True, kw_only=True):
     worker: str
 
@@ -69,6 +73,7 @@ class Journal(Generic[S]):
         self._epoch = 0
         self._mail: asyncio.Queue[tuple[Decide[S], asyncio.Future[Any]]] = asyncio.Queue(MAILBOX)
         self._changed = asyncio.Event()
+        self._closed = False
 
     async def open(self) -> None:
         """Folds, and owns: again and again, while the lease lasts, until it is accepted. Raises Deposed."""
@@ -87,9 +92,15 @@ class Journal(Generic[S]):
         raise Deposed(f"could not own {self.subject}")
 
     async def run(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._write_forever(), name=f"write {self.subject}")
-            group.create_task(self._emit_forever(), name=f"emit {self.subject}")
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._write_forever(), name=f"write {self.subject}")
+                group.create_task(self._emit_forever(), name=f"emit {self.subject}")
+        finally:
+            self._closed = True
+            while not self._mail.empty():
+                _, future = self._mail.get_nowait()
+                _refuse(future, self.subject)
 
     async def release(self) -> None:
         """After `run` has ended: says that the end was clean. What stands in the way only costs that word."""
@@ -99,7 +110,9 @@ class Journal(Generic[S]):
             return
 
     async def write(self, decide: Decide[S]) -> Any:
-        """The entry once it is durable and folded, or None. Raises TooLarge, and what `decide` raises."""
+        """The entry once it is durable and folded, or None. Raises JournalClosed, TooLarge and what `decide` raises."""
+        if self._closed:
+            raise JournalClosed(self.subject)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         await self._mail.put((decide, future))
         return await future
@@ -119,7 +132,7 @@ class Journal(Generic[S]):
                 if entry is not None:
                     await self._write(entry)
             except (Deposed, asyncio.CancelledError):
-                future.cancel()
+                _refuse(future, self.subject)
                 raise
             except Exception as error:  # noqa: BLE001 - the caller's own error goes back to the caller
                 if not future.done():
@@ -182,6 +195,12 @@ class Journal(Generic[S]):
                 await publish(self._broker, outgoing.subject, outgoing.body, str(outgoing.ref))
             through = batch[-1].ref
             await self.write(partial(_emitted, through))
+
+
+def _refuse(future: asyncio.Future[Any], subject: str) -> None:
+    if not future.done():
+        future.set_exception(JournalClosed(subject))
+        future.exception()  # whoever waited may be gone as well: nothing to warn about
 
 
 def _emitted(through: Ref, _: Any) -> Emitted:

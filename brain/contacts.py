@@ -1,0 +1,82 @@
+"""Who is who: addresses to contacts, contacts to conversations, and what each role may cause.
+
+Decided in code, where an effect leaves, from the address that the medium vouches for: never from a display name, a
+text, or a model.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Literal
+
+from gateway.addresses import Address, journal_key
+from gateway.events import ControlPressed, MediumFact
+from gateway.record import Record
+
+Role = Literal["owner", "member", "guest"]
+Unknown = Literal["ignore", "reply"]
+Effect = Literal["talk", "act", "steer"]
+
+MAY: dict[Role, frozenset[Effect]] = {
+    "owner": frozenset({"talk", "act", "steer"}),
+    "member": frozenset({"talk", "act", "steer"}),
+    "guest": frozenset({"talk"}),
+}
+
+
+class Contact(Record, frozen=True, kw_only=True):
+    """`key` names the contact's private conversation for ever; it is made from the name in the settings."""
+
+    key: str
+    name: str
+    role: Role
+    addresses: tuple[Address, ...] = ()
+    timezone: str = "UTC"
+
+
+class Contacts:
+    """`unknown` is what becomes of a stranger's message: ignored, or answered as a guest's."""
+
+    def __init__(self, contacts: Iterable[Contact], unknown: Unknown = "ignore", timezone: str = "UTC") -> None:
+        self._by_address = {address: contact for contact in contacts for address in contact.addresses}
+        self._by_key = {contact.key: contact for contact in self._by_address.values()}
+        self._unknown, self._timezone = unknown, timezone
+
+    def of(self, fact: MediumFact) -> Contact | None:
+        """Who said it; None for a stranger who is to be ignored."""
+        known = self._by_address.get(fact.author.address)
+        if known is not None or self._unknown == "ignore":
+            return known
+        return _stranger(fact, self._timezone)
+
+    def role_of(self, address: Address) -> Role:
+        contact = self._by_address.get(address)
+        return contact.role if contact else "guest"
+
+    def may(self, address: Address, effect: Effect) -> bool:
+        return effect in MAY[self.role_of(address)]
+
+    def may_role(self, role: Role, effect: Effect) -> bool:
+        return effect in MAY[role]
+
+    def with_key(self, key: str) -> Contact | None:
+        return self._by_key.get(key)
+
+
+def contact_key(name: str) -> str:
+    """Stable, readable, and one subject token."""
+    return journal_key(name.strip().lower().replace(" ", "-"))[:40] or "someone"
+
+
+def conversation_of(fact: MediumFact, contact: Contact) -> str:
+    """Private: all that is said one to one with a contact, on all mediums. Shared: one place."""
+    if isinstance(fact, ControlPressed) or fact.private:
+        return f"p-{contact.key}"
+    room = ":".join(part for part in (fact.route.account, fact.route.place, fact.route.thread) if part)
+    return f"s-{journal_key(room)}"
+
+
+def _stranger(fact: MediumFact, timezone: str) -> Contact:
+    digest = hashlib.sha256(str(fact.author.address).encode()).hexdigest()[:12]
+    return Contact(
+        key=f"guest-{digest}", name=fact.author.name, role="guest", addresses=(fact.author.address,), timezone=timezone
+    )

@@ -1,0 +1,80 @@
+"""What follows from a decision: the commands to publish. Pure: the same refs, whoever works it out and whenever."""
+
+from typing import Any
+
+from brain.entries import Act, Decided, Decision, Speak, Steer, Wait, Withdraw
+from gateway.addresses import journal_key
+from gateway.events import (
+    ActionCommand,
+    Answer,
+    Ask,
+    Interject,
+    Pause,
+    Ref,
+    Resume,
+    Send,
+    Start,
+    Stop,
+    WithdrawSend,
+)
+from gateway.journal import Outgoing
+
+
+def action_key(conversation: str, number: int) -> str:
+    return f"{conversation}-a{number}"
+
+
+def emissions(conversation: str, decided: Decided, actions_made: int) -> list[Outgoing]:
+    """`actions_made` is how many actions this conversation had started before."""
+    made: list[Outgoing] = []
+    for decision in decided.decisions:
+        ref = Ref(conversation, decided.turn, len(made))
+        if isinstance(decision, Act):
+            actions_made += 1
+        made += _emission(conversation, decided, decision, ref, actions_made)
+    return made
+
+
+def _emission(conversation: str, decided: Decided, decision: Decision, ref: Ref, number: int) -> list[Outgoing]:
+    match decision:
+        case Speak(route=route, text=text):
+            send = Send(ref=ref, conversation=conversation, route=route, text=text)
+            return [Outgoing(subject=f"cmd.out.{journal_key(route.account)}", ref=ref, body=send)]
+        case Withdraw(account=account, send=earlier):
+            withdraw = WithdrawSend(ref=ref, conversation=conversation, send=earlier)
+            return [Outgoing(subject=f"cmd.out.{journal_key(account)}", ref=ref, body=withdraw)]
+        case Act():
+            key = action_key(conversation, number)
+            start = Start(
+                ref=ref,
+                conversation=conversation,
+                action=key,
+                by=decision.by,
+                name=decision.name,
+                query=decision.query,
+                context=decision.context,
+                persist=decision.persist,
+            )
+            return [Outgoing(subject=f"cmd.act.{key}", ref=ref, body=start)]
+        case Steer():
+            command = _command(conversation, decided, decision, ref)
+            return [Outgoing(subject=f"cmd.act.{decision.action}", ref=ref, body=command)]
+        case Wait():
+            return []
+
+
+def _command(conversation: str, decided: Decided, steer: Steer, ref: Ref) -> ActionCommand:
+    same: dict[str, Any] = {"ref": ref, "conversation": conversation, "action": steer.action, "by": steer.by}
+    match steer.verb:
+        case "interject":
+            return Interject(**same, text=steer.text, via=steer.via, at=decided.at)
+        case "ask":
+            return Ask(**same, text=steer.text)
+        case "pause":
+            return Pause(**same)
+        case "resume":
+            return Resume(**same)
+        case "stop":
+            return Stop(**same, why=steer.text)
+        case "answer":
+            return Answer(**same, question=steer.question, text=steer.text)

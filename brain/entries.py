@@ -1,0 +1,104 @@
+"""What a lane writes in its journal: what it heard, and what was decided. Frozen words, nothing decided here.
+
+These shapes are stored for ever: a field may be added with a default, none renamed.
+"""
+
+from datetime import datetime
+from typing import Literal
+
+from gateway.addresses import Route
+from gateway.events import Fact, Person, Ref
+from gateway.journal import Emitted, Owned, Released
+from gateway.llm.model import Usage
+from gateway.record import Tagged
+
+Attention = Literal["turn", "control", "keep"]
+Steering = Literal["interject", "ask", "pause", "resume", "stop", "answer"]
+
+
+# --- what a turn may decide ------------------------------------------------------------------------------------------
+
+
+class Speak(Tagged, frozen=True, kw_only=True):
+    """`answers` are the identities of the events it replies to; `by_tool` when it came by `send_message`."""
+
+    route: Route
+    text: str
+    answers: tuple[str, ...] = ()
+    by_tool: bool = False
+
+
+class Wait(Tagged, frozen=True, kw_only=True):
+    """Silence, with its reason."""
+
+    reason: str
+
+
+class Act(Tagged, frozen=True, kw_only=True):
+    """`by` is whose words it follows, and so whose rights the work has; `route` is where they were said."""
+
+    name: str
+    query: str
+    by: Person
+    route: Route
+    context: str = ""
+    persist: bool = True
+
+
+class Steer(Tagged, frozen=True, kw_only=True):
+    """`action` is the action's key. `text` is the message, the question or the answer; `via` where it was said."""
+
+    verb: Steering
+    action: str
+    by: Person
+    text: str = ""
+    question: str = ""
+    via: str = ""
+
+
+class Withdraw(Tagged, frozen=True, kw_only=True):
+    account: str
+    send: Ref
+
+
+Decision = Speak | Wait | Act | Steer | Withdraw
+
+
+# --- journal entries -------------------------------------------------------------------------------------------------
+
+
+class Taken(Tagged, frozen=True, kw_only=True):
+    """`attention` is what the rules before any model made of it: it opens a turn, code decides it, or it is kept."""
+
+    event: Fact
+    at: datetime
+    attention: Attention = "turn"
+
+
+Decider = Literal["model", "control", "outage", "parked", "budget"]
+
+
+class Decided(Tagged, frozen=True, kw_only=True):
+    """`covers` are identities, never a range: progress that did not interrupt stays undecided.
+
+    An `outage` covers nothing: the person is told once, and the events wait for the model.
+    """
+
+    turn: int
+    at: datetime
+    covers: tuple[str, ...]
+    decisions: tuple[Decision, ...]
+    by: Decider = "model"
+    model: str = ""
+    usage: Usage | None = None
+    why: str = ""
+
+
+class Spent(Tagged, frozen=True, kw_only=True):
+    """What a generation cost that was cancelled: its only trace."""
+
+    usage: Usage
+    model: str = ""
+
+
+LaneEntry = Taken | Decided | Spent | Owned | Released | Emitted

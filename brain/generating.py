@@ -1,0 +1,89 @@
+"""One turn's generation: ask the model, read what it decides, and let it mend what was refused, a few times at most.
+
+Only refused calls and an empty answer are asked about again within the turn; nothing has happened by then.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from brain import outage, prompt
+from brain.entries import Decision
+from brain.reading import Read, read
+from brain.state import EXCHANGES_KEPT, Turn
+from brain.tools import Legal
+from gateway.llm.model import Generation, Message, Model, ModelError, Request, Usage, said, tool_call
+from gateway.record import Record
+
+MAX_MENDS = 2
+FEWER_EXCHANGES = (EXCHANGES_KEPT, 20, 5, 0)
+NUDGE = "Nothing came. Reply with text, or call a tool; to stay silent call wait with the reason."
+
+OnSpent = Callable[[str, Usage], None]
+
+
+class Made(Record, frozen=True, kw_only=True):
+    """What a turn is to commit. `why` says what went wrong on the way, if anything."""
+
+    decisions: tuple[Decision, ...]
+    model: str
+    usage: Usage
+    why: str = ""
+
+
+async def generate(
+    model: Model, frame: prompt.Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, on_spent: OnSpent
+) -> Made:
+    """Raises ModelError. Cancelling it cancels the model's call."""
+    context = prompt.context(turn.state, turn.heard, frame.zone)
+    request, generation = await _ask(model, frame, turn, tools, now, on_spent)
+    decisions: list[Decision] = []
+    usage, why = generation.usage, ""
+    for mend in range(MAX_MENDS + 1):
+        found = read(generation, tools, turn, context)
+        decisions += found.decisions
+        if not found.refused and (decisions or mend == MAX_MENDS):
+            break
+        why = "; ".join(text for text in found.results if text != "Done.") or "the model answered nothing"
+        if mend == MAX_MENDS:
+            break
+        request = Request(messages=[*request.messages, *_mended(generation, found, mend)], tools=request.tools)
+        generation = await model.generate(request, on_spent)
+        usage = _sum(usage, generation.usage)
+    made = tuple(decisions) or outage.nothing_came(turn)
+    return Made(decisions=made, model=generation.model, usage=usage, why=why)
+
+
+async def _ask(
+    model: Model, frame: prompt.Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, on_spent: OnSpent
+) -> tuple[Request, Generation]:
+    """With fewer of the earlier exchanges each time that the context was too short."""
+    for exchanges in FEWER_EXCHANGES:
+        request = prompt.request(frame, turn, tools, now, exchanges)
+        try:
+            return request, await model.generate(request, on_spent)
+        except ModelError as error:
+            if error.kind != "context_too_long" or exchanges == FEWER_EXCHANGES[-1]:
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+def _mended(generation: Generation, found: Read, mend: int) -> list[Message]:
+    if not found.calls:
+        text = found.results[0] if found.results else NUDGE
+        said_so = [said(generation.text, [])] if generation.text.strip() else []
+        return [*said_so, {"role": "user", "content": text}]
+    calls = [tool_call(f"r{mend:06d}{n:02d}", call.name, call.arguments) for n, call in enumerate(found.calls)]
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": text}
+        for call, text in zip(calls, found.results, strict=False)
+    ]
+    return [said(generation.text, calls, generation.fields), *results]
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
+        completion_tokens=one.completion_tokens + other.completion_tokens,
+        usd=None if one.usd is None or other.usd is None else one.usd + other.usd,
+        estimated=one.estimated or other.estimated,
+    )

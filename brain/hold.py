@@ -1,0 +1,40 @@
+"""When a commit is held: only after a message that breaks off. A whole message is never held. Pure."""
+
+from collections.abc import Mapping
+
+from brain.state import Heard
+from gateway.events import MessageReceived
+from gateway.record import Record
+
+SPLIT_UNITS = 4000  # clients split a long paste near 4096 UTF-16 units
+ENDS = (".", "!", "?", "…", "。", "！", "？", ":)", "```")
+
+
+class Pace(Record, frozen=True, kw_only=True):
+    """How patient a turn is. After `max_restarts` or `turn_seconds` a generation runs to its end."""
+
+    quiet_seconds: float = 1.0
+    burst_seconds: float = 3.0
+    turn_seconds: float = 10.0
+    max_restarts: int = 3
+
+
+def quiet_in_seconds(heard: tuple[Heard, ...], arrived: Mapping[str, float], now: float, pace: Pace) -> float:
+    """How long the commit still waits. `arrived` and `now` are seconds on one monotonic clock."""
+    said = [item.fact for item in heard if isinstance(item.fact, MessageReceived) and item.fact.identity in arrived]
+    if not said or not _breaks_off(said, arrived, pace):
+        return 0.0
+    return arrived[said[-1].identity] + pace.quiet_seconds - now
+
+
+def _breaks_off(said: list[MessageReceived], arrived: Mapping[str, float], pace: Pace) -> bool:
+    """The platform split it, or it comes in a burst and does not end as a sentence ends."""
+    last = said[-1]
+    if last.text.rstrip().endswith(ENDS):
+        return False
+    if len(last.text.encode("utf-16-le", "surrogatepass")) // 2 >= SPLIT_UNITS:
+        return True
+    before = [
+        one for one in said[:-1] if (one.author.address, one.route.room) == (last.author.address, last.route.room)
+    ]
+    return bool(before) and arrived[last.identity] - arrived[before[-1].identity] <= pace.burst_seconds

@@ -1,0 +1,213 @@
+"""One conversation at work: its turns, each decided on all that came before its commit.
+
+Generation is the only thing that is ever cancelled. Nothing leaves before `Decided` is durable; what it says then
+follows from the fold alone, so a restart repeats it with the same refs. What needs no model (a button, `/stop`) is
+decided beside the turns and waits for none.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+
+from brain import controls, outage, prompt
+from brain.attention import attention
+from brain.entries import Decided, Decider, Decision, LaneEntry, Spent, Taken, Wait
+from brain.generating import Made, generate
+from brain.hold import Pace, quiet_in_seconds
+from brain.showing import Shows
+from brain.state import Heard, LaneState, Turn
+from brain.tools import legal
+from gateway.clock import Now
+from gateway.events import ControlPressed, Fact, MessageReceived, identity_of
+from gateway.journal import Journal
+from gateway.llm.model import Model, ModelError, Usage
+
+log = logging.getLogger(__name__)
+
+MAX_UNCLEAN = 3  # ownings that did not end cleanly while the same event was undecided: then it is set aside
+MAX_TURNS_ALONE = 20  # since a person last wrote: ends cycles of notices and interjections
+
+LaneJournal = Journal[LaneState]
+
+
+class Lane:
+    """`may_act` and `may_steer` are the rights of whoever speaks here; `operator` hears what needs mending."""
+
+    def __init__(
+        self,
+        journal: LaneJournal,
+        frame: prompt.Frame,
+        model: Model,
+        shows: Shows,
+        pace: Pace,
+        now: Now,
+        operator: Callable[[str], None],
+        *,
+        may_act: bool,
+        may_steer: bool,
+    ) -> None:
+        self.journal, self.frame = journal, frame
+        self._model, self._shows, self._pace, self._now, self._operator = model, shows, pace, now, operator
+        self._may_act, self._may_steer = may_act, may_steer
+        self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
+        self._outage_pause_seconds = outage.FIRST_PAUSE_SECONDS
+
+    async def take(self, fact: Fact) -> None:
+        """Durable, and taken once, when it returns. Raises JournalClosed."""
+        if isinstance(fact, MessageReceived):
+            self._arrived[fact.identity] = asyncio.get_running_loop().time()
+        await self.journal.write(partial(_take, fact, self._now()))
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.journal.run())
+            group.create_task(self._turns())
+            group.create_task(self._controls())
+            group.create_task(self._shows.follow(self.journal))
+
+    # --- what code decides -------------------------------------------------------------------------------------------
+
+    async def _controls(self) -> None:
+        while True:
+            state = await self.journal.until(_next_control)
+            heard = _next_control(state)
+            assert heard is not None
+            await self._commit_by_code("control", (heard,), self._control(heard, state))
+
+    def _control(self, heard: Heard, state: LaneState) -> tuple[Decision, ...]:
+        if isinstance(heard.fact, MessageReceived | ControlPressed) and not self._may_steer:
+            return (Wait(reason=f"{heard.fact.author.address} may not steer"),)
+        return controls.decisions(heard, state)
+
+    async def _commit_by_code(
+        self, by: Decider, heard: tuple[Heard, ...], decisions: tuple[Decision, ...], why: str = ""
+    ) -> None:
+        covers = () if by == "outage" else tuple(identity_of(item.fact) for item in heard)
+        decided: Decided = await self.journal.write(
+            lambda state: Decided(
+                turn=state.turns + 1, at=self._now(), covers=covers, decisions=decisions, by=by, why=why
+            )
+        )
+        self._shows.decided(heard, decided)
+
+    # --- turns -------------------------------------------------------------------------------------------------------
+
+    async def _turns(self) -> None:
+        while True:
+            state = await self.journal.until(_has_events)
+            turn = Turn(heard=_events(state), state=state)
+            if state.crashes >= MAX_UNCLEAN and not state.outage:
+                why = f"set aside after {state.crashes} unclean ends"
+                self._operator(f"{state.conversation}: {why}: {[identity_of(h.fact) for h in turn.heard]}")
+                await self._commit_by_code("parked", turn.heard, outage.parked(turn), why)
+            elif state.turns_alone >= MAX_TURNS_ALONE:
+                wait = Wait(reason=f"{MAX_TURNS_ALONE} turns since anybody wrote")
+                await self._commit_by_code("budget", turn.heard, (wait,))
+            else:
+                await self._turn()
+
+    async def _turn(self) -> None:
+        deadline = asyncio.get_running_loop().time() + self._pace.turn_seconds
+        try:
+            for restarts in range(self._pace.max_restarts + 1):
+                last = restarts == self._pace.max_restarts or asyncio.get_running_loop().time() > deadline
+                turn = Turn(heard=_events(self.journal.state), state=self.journal.state)
+                interrupts = turn.state.interrupts
+                self._shows.typing(turn.heard, True)
+                made = await (self._make(turn) if last else self._make_unless_interrupted(turn, interrupts))
+                if made is not None and await self._commit(turn, made, None if last else interrupts):
+                    self._outage_pause_seconds = outage.FIRST_PAUSE_SECONDS
+                    return
+        except ModelError as error:
+            self._shows.typing((), False)
+            await self._bear(error)
+        finally:
+            self._shows.typing((), False)
+
+    async def _make(self, turn: Turn) -> Made:
+        tools = legal(turn.state, may_act=self._may_act, may_steer=self._may_steer)
+        return await generate(self._model, self.frame, turn, tools, self._now(), self._spent)
+
+    async def _make_unless_interrupted(self, turn: Turn, interrupts: int) -> Made | None:
+        work = asyncio.create_task(self._make_and_hold(turn))
+        newer = asyncio.create_task(self.journal.until(lambda state: state.interrupts > interrupts))
+        try:
+            await asyncio.wait({work, newer}, return_when=asyncio.FIRST_COMPLETED)
+            return work.result() if work.done() else None
+        finally:
+            work.cancel()
+            newer.cancel()
+            await asyncio.gather(work, newer, return_exceptions=True)
+
+    async def _make_and_hold(self, turn: Turn) -> Made:
+        made = await self._make(turn)
+        now = asyncio.get_running_loop().time()
+        if (seconds := quiet_in_seconds(turn.heard, self._arrived, now, self._pace)) > 0:
+            await asyncio.sleep(seconds)
+        return made
+
+    async def _commit(self, turn: Turn, made: Made, interrupts: int | None) -> bool:
+        """`interrupts` is what they were when the prompt was built; None commits whatever came since."""
+        covers = tuple(identity_of(item.fact) for item in turn.heard)
+
+        def decide(state: LaneState) -> Decided | None:
+            if interrupts is not None and state.interrupts > interrupts:
+                return None
+            return Decided(
+                turn=state.turns + 1,
+                at=self._now(),
+                covers=covers,
+                decisions=made.decisions,
+                model=made.model,
+                usage=made.usage,
+                why=made.why,
+            )
+
+        decided: Decided | None = await self.journal.write(decide)
+        if decided is None:
+            self._spent(made.model, made.usage)
+            return False
+        for item in turn.heard:
+            self._arrived.pop(identity_of(item.fact), None)
+        self._shows.decided(turn.heard, decided)
+        return True
+
+    def _spent(self, model: str, usage: Usage) -> None:
+        """What was generated for nothing is gone but for its cost."""
+        entry = Spent(usage=usage, model=model)
+        task = asyncio.ensure_future(self.journal.write(lambda _: entry))
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    async def _bear(self, error: ModelError) -> None:
+        """The model gave nothing: the person hears it once, the operator what to mend, and the events wait."""
+        state = self.journal.state
+        heard = _events(state)
+        self._operator(f"{self.frame.contact.name} ({state.conversation}) waits for an answer. {error.for_operator}")
+        if not state.outage and (spoken := outage.line(error, Turn(heard=heard, state=state))) is not None:
+            await self._commit_by_code("outage", heard, (spoken,), error.for_operator)
+        interrupts = self.journal.state.interrupts
+        newer = asyncio.create_task(self.journal.until(lambda state: state.interrupts > interrupts))
+        await asyncio.wait({newer}, timeout=self._outage_pause_seconds)
+        newer.cancel()
+        self._outage_pause_seconds = min(self._outage_pause_seconds * 2, outage.LONGEST_PAUSE_SECONDS)
+
+
+def _take(fact: Fact, at: datetime, state: LaneState) -> Taken | None:
+    return None if state.knows(fact) else Taken(event=fact, at=at, attention=attention(fact, state))
+
+
+def _events(state: LaneState) -> tuple[Heard, ...]:
+    return tuple(item for item in state.undecided if not item.control)
+
+
+def _has_events(state: LaneState) -> bool:
+    return any(not item.control for item in state.undecided)
+
+
+def _next_control(state: LaneState) -> Heard | None:
+    return next((item for item in state.undecided if item.control), None)
+
+
+__all__ = ["Lane", "LaneEntry", "LaneJournal"]

@@ -1,0 +1,54 @@
+"""What people are told when the model gives nothing, and when a message cannot be dealt with. Pure."""
+
+from brain.entries import Decision, Speak, Wait
+from brain.state import Turn
+from gateway.events import ActionEnded, ActionResponded, ClarificationRequested, MessageReceived
+from gateway.llm.model import ModelError
+
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 300.0
+
+NOT_SET_UP = (
+    "I can't think right now: my model is not set up right. The person who runs me has been told. "
+    "Your message is kept, and I'll answer it as soon as it works."
+)
+NOT_REACHED = "My model can't be reached right now. Your message is kept, and I'll answer it as soon as it works again."
+NOTHING_CAME = "I have no answer to that: my model returned nothing usable. Could you say it differently?"
+
+
+def line(error: ModelError, turn: Turn) -> Speak | None:
+    """One honest line, where they wrote; None when nobody is waiting for a reply."""
+    said = [item for item in turn.heard if isinstance(item.fact, MessageReceived)]
+    if not said or (route := turn.state.route_of(said[-1])) is None:
+        return None
+    lasting = error.kind in ("key_refused", "model_unknown", "bad_request")
+    return Speak(route=route, text=NOT_SET_UP if lasting else NOT_REACHED)
+
+
+def nothing_came(turn: Turn) -> tuple[Decision, ...]:
+    """The model answered with nothing, again: what an action had to say is passed on as it is, a person is told."""
+    decisions: list[Decision] = []
+    for item in turn.heard:
+        route = turn.state.route_of(item)
+        match item.fact:
+            case ActionResponded(text=text) | ActionEnded(text=text) | ClarificationRequested(text=text) if (
+                route and text
+            ):
+                decisions.append(Speak(route=route, text=text))
+            case _:
+                pass
+    said = [item for item in turn.heard if isinstance(item.fact, MessageReceived)]
+    if said and (route := turn.state.route_of(said[-1])) is not None:
+        decisions.append(Speak(route=route, text=NOTHING_CAME))
+    return tuple(decisions) or (Wait(reason="the model answered nothing"),)
+
+
+def parked(turn: Turn) -> tuple[Decision, ...]:
+    """Said once, in the right place; the events do not come again."""
+    route = next((r for item in reversed(turn.heard) if (r := turn.state.route_of(item)) is not None), None)
+    if route is None:
+        return (Wait(reason="parked"),)
+    said = [item.fact.text for item in turn.heard if isinstance(item.fact, MessageReceived)]
+    about = f" (“{said[-1][:80]}”)" if said else ""
+    text = f"I could not deal with your last message{about}: something in me fails on it. "
+    text += "I've put it aside and told the person who runs me."
+    return (Speak(route=route, text=text),)

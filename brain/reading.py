@@ -1,0 +1,192 @@
+"""From what a model generated to decisions: every call checked against the table of legal tools, none trusted. Pure.
+
+A call that cannot be taken is refused with a reason that the model can use. A call written into text or a code fence is
+understood as the call.
+"""
+
+import json
+import re
+from typing import Any
+
+from brain.entries import Act, Decision, Speak, Steer, Wait
+from brain.state import ActionView, Heard, Turn
+from brain.tools import TEXT_OF, Legal, action_name
+from gateway.addresses import Route
+from gateway.events import ControlPressed, MessageReceived, Person, identity_of
+from gateway.llm.model import Generation, RawCall
+from gateway.record import Record, whole_text
+
+MAX_TEXT = 60_000  # a command must fit into one entry
+_FENCE = re.compile(r"^\s*(?:```(?:json|tool_call)?\s*)?(\{.*\})\s*(?:```)?\s*$", re.DOTALL)
+
+
+class Refusal(Exception):
+    """A call that is not taken; the text is for the model."""
+
+
+class Read(Record, frozen=True, kw_only=True):
+    """`results` has one text per call, in order; `refused` says that at least one was not taken."""
+
+    decisions: tuple[Decision, ...]
+    calls: tuple[RawCall, ...] = ()
+    results: tuple[str, ...] = ()
+    refused: bool = False
+
+
+def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: str) -> Read:
+    """`context` is what a new action is told of the conversation."""
+    text, calls = generation.text.strip(), generation.calls
+    by_name = {tool.name: tool for tool in tools}
+    if not calls and (written := _written_call(text, by_name)):
+        text, calls = "", (written,)
+    decisions: list[Decision] = []
+    results: list[str] = []
+    refused = False
+    for call in calls:
+        try:
+            decision = _decision(call, by_name, turn, context)
+        except Refusal as why:
+            results.append(f"Not done: {why}")
+            refused = True
+        else:
+            decisions.append(decision)
+            results.append("Done.")
+    if text and not any(isinstance(decision, Speak | Wait) for decision in decisions):
+        try:
+            decisions.insert(0, _speak(text, None, None, turn))
+        except Refusal as why:
+            return Read(decisions=(), calls=calls, results=(*results, f"Not sent: {why}"), refused=True)
+    return Read(decisions=tuple(decisions), calls=calls, results=tuple(results), refused=refused)
+
+
+def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str) -> Decision:
+    tool = by_name.get(call.name)
+    if tool is None:
+        raise Refusal(f"there is no tool {call.name} now. There are: {', '.join(by_name)}")
+    arguments = _checked(call, tool)
+    if tool.kind == "wait":
+        return Wait(reason=arguments["reason"])
+    if tool.kind == "send_message":
+        return _speak(arguments["text"], arguments.get("reply_to"), arguments.get("medium"), turn)
+    words = _whose_words(arguments.get("for_message"), turn)
+    if tool.kind == "act":
+        by, route = words or _requester(turn)
+        return Act(
+            name=action_name(arguments["name"]),
+            query=arguments["query"],
+            by=by,
+            route=route,
+            context=context,
+            persist=arguments.get("persist", True),
+        )
+    action = _action(tool, arguments, turn)
+    by, route = words or (action.by, action.route)
+    return Steer(
+        verb=tool.kind,
+        action=action.key,
+        by=by,
+        text=arguments.get(TEXT_OF.get(tool.kind, ""), ""),
+        question=tool.question or arguments.get("question", ""),
+        via=route.medium,
+    )
+
+
+def _checked(call: RawCall, tool: Legal) -> dict[str, Any]:
+    """The arguments, only those that the tool has, each of its type."""
+    arguments = call.parsed()
+    if arguments is None:
+        why = "it was cut off" if not call.complete else "its arguments are no JSON object"
+        raise Refusal(f"{why}; call {tool.name} again, whole")
+    checked: dict[str, Any] = {}
+    for name in (*tool.required, *tool.optional):
+        value = arguments.get(name)
+        if value is None or value == "":
+            if name in tool.required:
+                raise Refusal(f"{tool.name} needs {name}")
+            continue
+        wanted = bool if name == "persist" else str
+        if not isinstance(value, wanted):
+            raise Refusal(f"{name} of {tool.name} must be a {'boolean' if wanted is bool else 'string'}")
+        if name in tool.choices and value not in tool.choices[name]:
+            raise Refusal(f"{name} must be one of {', '.join(tool.choices[name])}")
+        checked[name] = whole_text(value)[:MAX_TEXT] if isinstance(value, str) else value
+    return checked
+
+
+def _action(tool: Legal, arguments: dict[str, Any], turn: Turn) -> ActionView:
+    action = turn.state.actions.get(tool.action) if tool.action else turn.state.by_label(arguments["action"])
+    if action is None:
+        raise Refusal("that action is not known any more")
+    if tool.kind == "answer" and (tool.question or arguments.get("question", "")) not in action.questions:
+        raise Refusal("that question is not open any more")
+    return action
+
+
+def _speak(text: str, reply_to: str | None, medium: str | None, turn: Turn) -> Speak:
+    if reply_to is not None:
+        heard = [item for item in turn.heard if item.label == reply_to.strip("[]")]
+        if not heard:
+            raise Refusal(f"{reply_to} is not among what this turn is about: {', '.join(_labels(turn))}")
+    else:
+        heard = list(turn.heard)
+    route = turn.state.routes[medium] if medium else _one_route(heard, turn)
+    answers = tuple(identity_of(item.fact) for item in heard)
+    by_tool = reply_to is not None or medium is not None
+    return Speak(route=route, text=whole_text(text)[:MAX_TEXT], answers=answers, by_tool=by_tool)
+
+
+def _one_route(heard: list[Heard], turn: Turn) -> Route:
+    """The newest message's, where all belong to one room."""
+    routes = [route for item in heard if (route := turn.state.route_of(item)) is not None]
+    if len({(route.medium, *route.room) for route in routes}) > 1:
+        raise Refusal(
+            f"these came from several places; say which you reply to with reply_to: {', '.join(_labels(turn))}"
+        )
+    route = routes[-1] if routes else turn.state.route
+    if route is None:
+        raise Refusal("nobody has written here yet")
+    return route
+
+
+def _labels(turn: Turn) -> list[str]:
+    return list(dict.fromkeys(item.label for item in turn.heard))
+
+
+def _whose_words(label: str | None, turn: Turn) -> tuple[Person, Route] | None:
+    """Author and route of the message that a call follows; None in a turn that nobody's message opened."""
+    said = [item for item in turn.heard if isinstance(item.fact, MessageReceived | ControlPressed)]
+    if label is not None:
+        said = [item for item in said if item.label == label.strip("[]")]
+        if not said:
+            raise Refusal(f"{label} is not among what this turn is about: {', '.join(_labels(turn))}")
+    if len({item.fact.author.address for item in said}) > 1:  # type: ignore[union-attr]
+        raise Refusal("several people wrote; say whose words this follows with for_message")
+    if not said:
+        return None
+    fact = said[-1].fact
+    assert isinstance(fact, MessageReceived | ControlPressed)
+    return fact.author, fact.route
+
+
+def _requester(turn: Turn) -> tuple[Person, Route]:
+    """Of a turn that an action opened: its own requester asks on."""
+    for item in reversed(turn.heard):
+        action = turn.state.actions.get(getattr(item.fact, "action", ""))
+        if action is not None:
+            return action.by, action.route
+    raise Refusal("nobody asked for this")
+
+
+def _written_call(text: str, by_name: dict[str, Legal]) -> RawCall | None:
+    found = _FENCE.match(text)
+    if not found:
+        return None
+    try:
+        value = json.loads(found[1])
+    except ValueError:
+        return None
+    name = value.get("name") or value.get("tool")
+    arguments = value.get("arguments", value.get("parameters", {}))
+    if name not in by_name or not isinstance(arguments, dict):
+        return None
+    return RawCall(name=name, arguments=json.dumps(arguments))

@@ -1,0 +1,155 @@
+"""What the conversation's model can decide now: one table of legal tools, rendered for a model and read back from it.
+
+A tool exists only while it is legal. Up to MANY actions each have tools of their own, named for them; beyond that the
+same verbs come as fixed tools with an `action` argument, because providers cap the number of tools.
+"""
+
+import re
+from typing import Any, Literal
+
+from brain.entries import Steering
+from brain.state import ActionView, LaneState
+from gateway.actions import verbs
+from gateway.llm.model import Tool
+from gateway.record import Record
+
+MANY = 20
+_NOT_NAME = re.compile(r"[^a-z0-9]+")
+
+Kind = Literal["send_message", "wait", "act"] | Steering
+
+ABOUT: dict[Steering, str] = {
+    "interject": "Pass a correction or a follow-up to {what}.",
+    "ask": "Ask {what} how it stands; it is not disturbed.",
+    "pause": "Let {what} stand still.",
+    "resume": "Let {what} go on.",
+    "stop": "End {what} and all that it started.",
+    "answer": "Answer the question “{question}” of {what}.",
+}
+TEXT_OF: dict[Steering, str] = {"interject": "message", "ask": "question", "stop": "reason", "answer": "answer"}
+NEEDS_TEXT: frozenset[Steering] = frozenset({"interject", "ask", "answer"})
+
+
+class Legal(Record, frozen=True, kw_only=True):
+    """One tool as it stands now. `action` is the action's key; None for a fixed tool that takes it as an argument."""
+
+    name: str
+    kind: Kind
+    about: str
+    action: str | None = None
+    question: str | None = None
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    choices: dict[str, tuple[str, ...]] = {}
+
+
+def legal(state: LaneState, *, may_act: bool, may_steer: bool) -> tuple[Legal, ...]:
+    """In an order that changes only at its end, so that the provider's cache of the tools holds as long as possible."""
+    tools = [_send_message(state), _WAIT]
+    if may_act:
+        tools.append(_ACT)
+    if may_steer:
+        in_flight = state.in_flight()
+        completed = [action for action in state.actions.values() if not action.in_flight]
+        if len(in_flight) > MANY:
+            tools += _fixed([*in_flight, *completed])
+        else:
+            tools += [tool for action in [*in_flight, *completed] for tool in _own(action)]
+    return tuple(tools)
+
+
+def render(tools: tuple[Legal, ...]) -> list[Tool]:
+    return [{"type": "function", "function": _function(tool)} for tool in tools]
+
+
+def tool_name(verb: Steering, action: ActionView, question: str = "") -> str:
+    """At most 64 characters of [a-zA-Z0-9_-], as providers ask."""
+    word = "answer_clarification" if verb == "answer" else verb
+    return "__".join(part for part in (f"{word}_{action.name}", action.label, question) if part)
+
+
+def action_name(text: str) -> str:
+    """A short name that fits into tool names."""
+    return _NOT_NAME.sub("_", text.lower()).strip("_")[:20].strip("_") or "task"
+
+
+_WAIT = Legal(name="wait", kind="wait", about="Stay silent, on purpose.", required=("reason",))
+_ACT = Legal(
+    name="act",
+    kind="act",
+    about="Hand new work to a worker with Python. name: one or two words. query: all it needs to know. persist "
+    "(default true): it stays for follow-ups.",
+    required=("name", "query"),
+    optional=("persist", "for_message"),
+)
+
+
+def _send_message(state: LaneState) -> Legal:
+    mediums = tuple(state.routes)
+    return Legal(
+        name="send_message",
+        kind="send_message",
+        about="Reply in a chosen place; plain text does it where the last message came from.",
+        required=("text",),
+        optional=("reply_to", "medium") if len(mediums) > 1 else ("reply_to",),
+        choices={"medium": mediums} if len(mediums) > 1 else {},
+    )
+
+
+def _own(action: ActionView) -> list[Legal]:
+    what = f"“{action.name}” ({action.label})"
+    tools = []
+    for verb in _steering(action):
+        for question in action.questions.values() if verb == "answer" else (None,):
+            text = (TEXT_OF[verb],) if verb in TEXT_OF else ()
+            tools.append(
+                Legal(
+                    name=tool_name(verb, action, question.question if question else ""),
+                    kind=verb,
+                    about=ABOUT[verb].format(what=what, question=question.text[:100] if question else ""),
+                    action=action.key,
+                    question=question.question if question else None,
+                    required=text if verb in NEEDS_TEXT else (),
+                    optional=(*(text if verb not in NEEDS_TEXT else ()), "for_message"),
+                )
+            )
+    return tools
+
+
+def _fixed(actions: list[ActionView]) -> list[Legal]:
+    tools = []
+    for verb, about in ABOUT.items():
+        fitting = [action for action in actions if verb in _steering(action)]
+        if not fitting:
+            continue
+        text = (TEXT_OF[verb],) if verb in TEXT_OF else ()
+        questions = tuple(question for action in fitting for question in action.questions) if verb == "answer" else ()
+        tools.append(
+            Legal(
+                name="answer_clarification" if verb == "answer" else verb,
+                kind=verb,
+                about=about.format(what="one action", question="…"),
+                required=("action", *(("question",) if questions else ()), *(text if verb in NEEDS_TEXT else ())),
+                optional=(*(text if verb not in NEEDS_TEXT else ()), "for_message"),
+                choices={"action": tuple(action.label for action in fitting)},
+            )
+        )
+    return tools
+
+
+def _steering(action: ActionView) -> list[Steering]:
+    return list(verbs(action.phase, bool(action.questions)))
+
+
+def _function(tool: Legal) -> dict[str, Any]:
+    properties = {name: _property(name, tool) for name in (*tool.required, *tool.optional)}
+    parameters = {"type": "object", "properties": properties, "required": list(tool.required)}
+    return {"name": tool.name, "description": tool.about, "parameters": parameters}
+
+
+def _property(name: str, tool: Legal) -> dict[str, Any]:
+    if name == "persist":
+        return {"type": "boolean"}
+    if name in tool.choices:
+        return {"type": "string", "enum": list(tool.choices[name])}
+    return {"type": "string"}
