@@ -1,0 +1,167 @@
+"""Starting the calls that an action's model made, and what an open call can be told in between."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from actors.entries import Call, JobAwaited, JobStarted, Notified
+from actors.happenings import WaitOver
+from gateway.llm.history import shortened
+from gateway.llm.model import parsed_arguments
+
+if TYPE_CHECKING:
+    from actors.actor import Actor
+
+CODE_CHARACTERS = 100_000
+RESULT_CHARACTERS = 20_000
+WAIT_SECONDS = 120.0  # a call waits so long for its code; then the model hears how it stands
+CONTINUE_SECONDS_MAX = 600.0
+
+
+class NotRun(Exception):
+    """Why a call is not run; the text is for the model."""
+
+
+async def start(actor: "Actor", call: Call) -> None:
+    _, arguments = parsed_arguments(call.arguments)
+    try:
+        await _START.get(call.name, _unknown)(actor, call, _usable(call, arguments))
+    except NotRun as why:
+        await actor.close_call(call, f"Not run: {why}.")
+
+
+def shown(text: str) -> str:
+    """Capped in one place for every result."""
+    return shortened(text, RESULT_CHARACTERS)
+
+
+def interim(actor: "Actor", call: Call, *, shown: bool) -> str:
+    """What an open call has by now. `shown`: the model will see it, so that later results carry only what is new."""
+    job_name = actor.transcript.waits.get(call.id)
+    if job_name is None:
+        return "Not started: a message came first. Call again if it is still right."
+    job = actor.transcript.jobs[job_name]
+    match job.kind:
+        case "cell":
+            output = actor.box.fresh(job.job) if shown else actor.box.peek(job.job)
+            return shortened(f"{job.job} still runs. Output so far:\n{output or '(none)'}", RESULT_CHARACTERS)
+        case "question":
+            return f"{job.job} is not answered yet; the answer will come as a message."
+        case "child":
+            return f"{job.job} still works; its result will come as a message."
+
+
+async def wait_over(actor: "Actor", call: str, seconds: float) -> None:
+    await asyncio.sleep(seconds)
+    actor.happened(WaitOver(call=call))
+
+
+async def _execute(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
+    code, stateful = _text(arguments, "code"), arguments.get("stateful") is True
+    if actor.work.limits.code_refused:
+        raise NotRun(actor.work.limits.code_refused)
+    if len(code) > CODE_CHARACTERS:
+        raise NotRun(f"the code has {len(code)} characters, at most {CODE_CHARACTERS}")
+    busy = [job.job for job in actor.transcript.jobs.values() if job.kind == "cell" and job.stateful]
+    if stateful and busy:
+        raise NotRun(f"{busy[0]} still runs in the stateful session; continue_code or interrupt_code first")
+    job = f"cell{actor.transcript.jobs_made + 1}"
+    await actor.append(JobStarted(job=job, kind="cell", about=code, call=call.id, stateful=stateful))
+    await actor.box.execute(job, code, stateful=stateful)
+    actor.spawn(wait_over(actor, call.id, WAIT_SECONDS), "wait")
+
+
+async def _continue(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
+    cell = _running(actor, arguments)
+    seconds = arguments.get("seconds", 30)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise NotRun("seconds must be a number")
+    await actor.append(JobAwaited(job=cell, call=call.id))
+    actor.spawn(wait_over(actor, call.id, min(max(seconds, 0), CONTINUE_SECONDS_MAX)), "wait")
+
+
+async def _interrupt(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
+    cell = _running(actor, arguments)
+    await actor.append(JobAwaited(job=cell, call=call.id))
+    actor.box.interrupt(cell)
+    actor.spawn(wait_over(actor, call.id, WAIT_SECONDS), "wait")
+
+
+async def _notify(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
+    text = _text(arguments, "text")
+    await actor.append(Notified(text=shown(text)))
+    await actor.close_call(call, "Noted.")
+    actor.tell_progress(text)
+
+
+async def _clarify(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
+    await actor.ask_person(
+        JobStarted(
+            job=f"question{actor.transcript.jobs_made + 1}",
+            kind="question",
+            about=_text(arguments, "question"),
+            options=options_of(arguments),
+            call=call.id,
+        )
+    )
+
+
+async def _act(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
+    await actor.start_child(_text(arguments, "query"), str(arguments.get("name") or ""), call=call.id)
+
+
+async def _steer(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
+    job, verb = _text(arguments, "action"), _text(arguments, "verb")
+    if job not in actor.transcript.jobs or actor.transcript.jobs[job].kind != "child":
+        working = [name for name, one in actor.transcript.jobs.items() if one.kind == "child"]
+        raise NotRun(f"{job} does not work for you; there are: {', '.join(working) or 'none'}")
+    if verb not in ("interject", "pause", "resume", "stop"):
+        raise NotRun(f"{verb} is not possible")
+    await actor.close_call(call, "Passed on.")
+    await actor.children.steer(actor, job, verb, str(arguments.get("text") or ""))
+
+
+async def _respond(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
+    if actor.transcript.jobs:
+        raise NotRun(f"{', '.join(actor.transcript.jobs)} still open; wait, interrupt or answer first")
+    await actor.respond(_text(arguments, "text"), call.id)
+
+
+async def _unknown(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
+    raise NotRun(f"there is no tool {call.name}; there are: {', '.join(_START)}")
+
+
+_START = {
+    "execute_code": _execute,
+    "continue_code": _continue,
+    "interrupt_code": _interrupt,
+    "notify": _notify,
+    "request_clarification": _clarify,
+    "act": _act,
+    "steer": _steer,
+    "respond": _respond,
+}
+
+
+def _usable(call: Call, arguments: dict[str, Any] | None) -> dict[str, Any]:
+    if call.refused or arguments is None:
+        raise NotRun(call.refused or "the arguments are no JSON object")
+    return arguments
+
+
+def _text(arguments: dict[str, Any], name: str) -> str:
+    value = arguments.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise NotRun(f"{name} is missing")
+    return value
+
+
+def options_of(arguments: dict[str, Any]) -> tuple[str, ...]:
+    options = arguments.get("options")
+    return tuple(str(option) for option in options)[:10] if isinstance(options, list) else ()
+
+
+def _running(actor: "Actor", arguments: dict[str, Any]) -> str:
+    cell = _text(arguments, "cell")
+    if cell not in actor.transcript.jobs or actor.transcript.jobs[cell].kind != "cell":
+        raise NotRun(f"{cell} is not running")
+    return cell

@@ -1,0 +1,128 @@
+"""The children of one action: born, steered with their parent, and heard by it. A tree has one holder, in one process.
+
+What a parent tells a child is written in the child's own journal; the refs are made from the parent's, so that telling
+it again after a crash is harmless.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol
+
+from actors.entries import JobStarted
+from gateway.events import ActionCommand, Answer, Interject, Pause, Person, Ref, Resume, Start, Stop
+from gateway.journal import JournalClosed
+
+if TYPE_CHECKING:
+    from actors.actor import Actor
+
+
+class Parent(Protocol):
+    """What a child can say upward; none of it waits."""
+
+    def child_ended(self, key: str, text: str) -> None: ...
+    def child_asked(self, key: str, question: JobStarted) -> None: ...
+    def child_closed(self, key: str, question: str) -> None: ...
+    def child_progressed(self, key: str, text: str) -> None: ...
+
+
+Opens = Callable[[str, Parent], Awaitable["Actor"]]
+
+
+def child_key(parent: str, job: str) -> str:
+    return f"{parent}--{job}"
+
+
+def job_of(key: str) -> str:
+    return key.rpartition("--")[2]
+
+
+class Children:
+    """Of one actor. `opens` folds a child's journal and lets it run."""
+
+    def __init__(self, opens: Opens) -> None:
+        self._opens = opens
+        self._of: dict[str, Actor] = {}
+
+    def works(self, job: str) -> bool:
+        return job in self._of
+
+    async def start(self, actor: "Actor", job: JobStarted) -> None:
+        """Also after a restart: a child that was born already recognises its own start."""
+        from actors.happenings import ParentLink
+
+        parent = actor.state.start
+        assert parent is not None
+        child = await self._opens(child_key(actor.key, job.job), ParentLink(actor))
+        self._of[job.job] = child
+        ref = Ref(f"act-{actor.key}/jobs", int(job.job.removeprefix("child")), 0)
+        await self._tell(
+            job.job,
+            Start(
+                ref=ref,
+                conversation=parent.conversation,
+                action=child.key,
+                by=parent.by,
+                name=job.name or "part",
+                query=job.about,
+                context=parent.context,
+                persist=False,
+                depth=parent.depth + 1,
+            ),
+        )
+        if actor.transcript.paused:  # born in its parent's state
+            born = Ref(f"act-{actor.key}/born", ref.batch, 0)
+            await self._tell(job.job, Pause(ref=born, conversation=parent.conversation, action=child.key, by=parent.by))
+
+    async def cascade(self, actor: "Actor", command: Interject | Pause | Resume | Stop) -> None:
+        """To the children that work."""
+        ref = Ref(f"act-{actor.key}/cascade", actor.state.commands_taken, 0)
+        for job in list(self._of):
+            if job in actor.transcript.jobs or isinstance(command, Stop):
+                await self._tell(job, _passed_on(command, ref, child_key(actor.key, job)))
+
+    async def steer(self, actor: "Actor", job: str, verb: str, text: str) -> None:
+        """The parent's own word to one child."""
+        start = actor.state.start
+        assert start is not None
+        ref = Ref(f"act-{actor.key}/own", actor.transcript.calls_made, 0)
+        by = Person(address=start.by.address, name=f"the worker for {start.by.name}")
+        key = child_key(actor.key, job)
+        match verb:
+            case "interject":
+                command: ActionCommand = Interject(
+                    ref=ref, conversation=start.conversation, action=key, by=by, text=text, at=actor.work.now()
+                )
+            case "pause":
+                command = Pause(ref=ref, conversation=start.conversation, action=key, by=by)
+            case "resume":
+                command = Resume(ref=ref, conversation=start.conversation, action=key, by=by)
+            case _:
+                command = Stop(ref=ref, conversation=start.conversation, action=key, by=by, why=text)
+        await self._tell(job, command)
+
+    async def answer(self, actor: "Actor", job: str, question: str, given: Answer) -> None:
+        """Down the path that the question came up."""
+        ref = Ref(f"act-{actor.key}/answers", actor.state.commands_taken, 0)
+        key = child_key(actor.key, job)
+        await self._tell(
+            job,
+            Answer(
+                ref=ref, conversation=given.conversation, action=key, by=given.by, question=question, text=given.text
+            ),
+        )
+
+    def forget(self, job: str) -> None:
+        self._of.pop(job, None)
+
+    async def _tell(self, job: str, command: ActionCommand) -> None:
+        from actors.actor import Gone
+
+        try:
+            await self._of[job].hear(command)
+        except (Gone, JournalClosed):
+            return  # it has ended: its end is on the way, or is told again when the tree is folded
+
+
+def _passed_on(command: Interject | Pause | Resume | Stop, ref: Ref, key: str) -> Interject | Pause | Resume | Stop:
+    import msgspec
+
+    return msgspec.structs.replace(command, ref=ref, action=key)

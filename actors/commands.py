@@ -1,0 +1,139 @@
+"""What an action does with a command: legal by the table, written in its log with the command's place, handed down."""
+
+from typing import TYPE_CHECKING
+
+from actors.calls import interim
+from actors.entries import Asked, Briefed, Interjected, JobEnded, JobStarted, Paused, Refused, Resumed, Stopped
+from actors.happenings import AskDone
+from gateway.actions import refusal, verb_of
+from gateway.events import ActionCommand, Answer, Ask, Interject, Pause, Resume, Start, Stop
+from gateway.llm.model import ModelError, Request
+
+if TYPE_CHECKING:
+    from actors.actor import Actor
+
+OUTPUT_TOLD = 400
+
+
+async def obey(actor: "Actor", command: ActionCommand, sequence: int) -> None:
+    """Raises nothing of its own: what is not legal is refused in the log."""
+    if why := _illegal(actor, command):
+        await actor.append(Refused(command=command.ref, verb=verb_of(command), why=why, through=sequence))
+        return
+    match command:
+        case Start():
+            await actor.append(Briefed(start=command, through=sequence))
+        case Interject():
+            await _close_bounds(actor)
+            await close_all(actor)
+            await actor.append(Interjected(command=command, through=sequence))
+            await actor.children.cascade(actor, command)
+        case Ask():
+            await actor.append(Asked(command=command, through=sequence))
+            answer_beside(actor, command)
+        case Pause():
+            await actor.append(Paused(command=command, through=sequence))
+            await actor.box.suspend()
+            await actor.children.cascade(actor, command)
+        case Resume():
+            await actor.append(Resumed(command=command, through=sequence))
+            await actor.box.resume()
+            await actor.children.cascade(actor, command)
+        case Stop():
+            await actor.append(Stopped(command=command, report=_report(actor), through=sequence))
+            await actor.children.cascade(actor, command)
+            await actor.box.kill()
+            actor.tell_parent()
+        case Answer():
+            await _answer(actor, command, sequence)
+
+
+def _illegal(actor: "Actor", command: ActionCommand) -> str | None:
+    state = actor.state
+    verb = verb_of(command)
+    if verb == "start":
+        return None if state.start is None else "it has been started already"
+    if state.start is None:
+        return "there is no such action"
+    if isinstance(command, Answer) and state.phase in ("running", "paused"):
+        job = state.transcript.jobs.get(command.question)
+        return None if job and job.kind == "question" else f"the question {command.question} is not open"
+    return refusal(state.phase, verb)
+
+
+async def _close_bounds(actor: "Actor") -> None:
+    """Whoever speaks to it wants it to go on."""
+    for job in [job for job in actor.transcript.jobs.values() if job.bound]:
+        await actor.append(JobEnded(job=job.job, text=f"({job.job}: somebody spoke instead of answering; go on.)"))
+
+
+async def close_all(actor: "Actor") -> None:
+    """Before a person's words: every open call gets the result that it has by now."""
+    for call in list(actor.transcript.open.values()):
+        await actor.close_call(call, interim(actor, call, shown=True))
+
+
+async def _answer(actor: "Actor", answer: Answer, sequence: int) -> None:
+    job = actor.transcript.jobs[answer.question]
+    waited_for = job.cell or any(waits == job.job for waits in actor.transcript.waits.values())
+    if not waited_for:  # its call was closed by an interjection: the answer is a message like any other
+        await close_all(actor)
+    await actor.append(
+        JobEnded(
+            job=job.job,
+            text=f"{job.job} (“{job.about}”) was answered by {answer.by.name}: {answer.text}",
+            value=answer.text,
+            command=answer.ref,
+            by=answer.by,
+            through=sequence,
+        )
+    )
+    if job.child and job.question:
+        await actor.children.answer(actor, job.child, job.question, answer)
+    actor.answer_code(job, answer.text)
+
+
+def answer_beside(actor: "Actor", ask: Ask) -> None:
+    """A call of its own on a snapshot; the loop is not touched, its next request is byte for byte the same."""
+    live = {call.id: interim(actor, call, shown=False) for call in actor.transcript.open.values()}
+    question = f"[{ask.by.name} asks, beside the work; answer in a sentence or two from what you know now] {ask.text}"
+    messages = [actor.instructions, *actor.transcript.snapshot(live, _with_state(actor, question))]
+    actor.spawn(_answered(actor, ask, Request(messages=messages, tools=actor.tools, tool_choice="none")), "ask")
+
+
+async def _answered(actor: "Actor", ask: Ask, request: Request) -> None:
+    try:
+        generation = await actor.work.model.generate(request, actor.spent)
+        text = generation.text.strip() or "(no answer)"
+    except ModelError as error:
+        actor.work.operator(f"The action {actor.key} could not be asked. {error.for_operator}")
+        text = "It cannot be asked right now: its model gives no answer."
+    actor.happened(AskDone(ask=ask, text=text))
+
+
+def _with_state(actor: "Actor", question: str) -> str:
+    jobs = [f"{job.job} ({job.kind}): {job.about[:200]}" for job in actor.transcript.jobs.values()]
+    return f"{question}\n(State: {actor.state.phase}. Open: {'; '.join(jobs) or 'nothing'}.)"
+
+
+def _report(actor: "Actor") -> str:
+    """What was done, and what it had by then."""
+    state = actor.state
+    ran = len(state.code)
+    parts = [f"It had run {ran} piece{'s' if ran != 1 else ''} of code." if ran else "It had not run anything yet."]
+    for job in state.transcript.jobs.values():
+        parts.append(_open_job(actor, job))
+    if state.result:
+        parts.append(f"Its last response was: {state.result}")
+    return " ".join(parts)
+
+
+def _open_job(actor: "Actor", job: JobStarted) -> str:
+    match job.kind:
+        case "cell":
+            output = actor.box.peek(job.job).strip()
+            return f"{job.job} was still running{f'; its output so far: {output[-OUTPUT_TOLD:]}' if output else ''}."
+        case "question":
+            return f"It was waiting for an answer to “{job.about}”."
+        case "child":
+            return f"Its worker for “{job.about[:100]}” was stopped with it."

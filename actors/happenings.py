@@ -1,0 +1,198 @@
+"""What comes back to an action from its code, children, timers and effects; and taking up after a restart."""
+
+from typing import TYPE_CHECKING, Any, assert_never
+
+from actors import calls, effects
+from actors.children import job_of
+from actors.entries import AskAnswered, JobEnded, JobStarted, Notified, SandboxLost
+from actors.sandbox.words import CellCalled, CellDone, CellLost
+from gateway.events import Answer, Ask
+from gateway.record import Record
+
+if TYPE_CHECKING:
+    from actors.actor import Actor
+
+
+class ChildEnded(Record, frozen=True, kw_only=True):
+    job: str
+    text: str
+
+
+class ChildAsked(Record, frozen=True, kw_only=True):
+    job: str
+    question: JobStarted
+
+
+class ChildClosed(Record, frozen=True, kw_only=True):
+    job: str
+    question: str
+
+
+class ChildProgressed(Record, frozen=True, kw_only=True):
+    job: str
+    text: str
+
+
+class WaitOver(Record, frozen=True, kw_only=True):
+    call: str
+
+
+class AskDone(Record, frozen=True, kw_only=True):
+    ask: Ask
+    text: str
+
+
+class EffectDone(Record, frozen=True, kw_only=True):
+    rpc: str
+    value: Any = None
+    error: str = ""
+
+
+Happened = (
+    CellCalled
+    | CellDone
+    | CellLost
+    | ChildEnded
+    | ChildAsked
+    | ChildClosed
+    | ChildProgressed
+    | WaitOver
+    | AskDone
+    | EffectDone
+)
+
+
+class ParentLink:
+    """A child's way upward: only happenings in its parent's inbox."""
+
+    def __init__(self, parent: "Actor") -> None:
+        self._parent = parent
+
+    def child_ended(self, key: str, text: str) -> None:
+        self._parent.happened(ChildEnded(job=job_of(key), text=text))
+
+    def child_asked(self, key: str, question: JobStarted) -> None:
+        self._parent.happened(ChildAsked(job=job_of(key), question=question))
+
+    def child_closed(self, key: str, question: str) -> None:
+        self._parent.happened(ChildClosed(job=job_of(key), question=question))
+
+    def child_progressed(self, key: str, text: str) -> None:
+        self._parent.happened(ChildProgressed(job=job_of(key), text=text))
+
+
+async def take(actor: "Actor", happening: Happened) -> None:
+    jobs = actor.transcript.jobs
+    match happening:
+        case CellDone(cell=cell, status=status, value=value) if cell in jobs:
+            output = "\n".join(part for part in (actor.box.fresh(cell).rstrip(), value) if part)
+            await _end_cell(actor, cell, f"{cell} ended: {status}.\n{output}" if output else f"{cell} ended: {status}.")
+        case CellLost(cell=cell, why=why) if cell in jobs:
+            output = actor.box.fresh(cell).rstrip()
+            text = f"{cell} is lost: {why} What it had done by then is not known."
+            await _end_cell(actor, cell, f"{text}\nOutput before:\n{output}" if output else text)
+        case CellCalled():
+            await effects.called(actor, happening)
+        case EffectDone(rpc=rpc, value=value, error=error):
+            await effects.done(actor, rpc, value, error)
+        case ChildEnded(job=job, text=text) if job in jobs:
+            await _withdraw_questions(actor, lambda question: question.child == job)
+            started = jobs[job]
+            actor.children.forget(job)
+            await actor.append(JobEnded(job=job, text=f"{job} ended: {calls.shown(text)}", value=text))
+            actor.answer_code(started, text)
+        case ChildAsked(job=job, question=question) if job in jobs:
+            await _hear_question(actor, job, question)
+        case ChildClosed(job=job, question=closed):
+            await _withdraw_questions(actor, lambda question: (question.child, question.question) == (job, closed))
+        case ChildProgressed(text=text):
+            await actor.append(Notified(text=text))
+            actor.tell_progress(text)
+        case WaitOver(call=call) if call in actor.transcript.open and call in actor.transcript.waits:
+            open_call = actor.transcript.open[call]
+            await actor.close_call(open_call, calls.interim(actor, open_call, shown=True))
+        case AskDone(ask=ask, text=text) if ask.ref in actor.state.asks:
+            await actor.append(AskAnswered(command=ask.ref, asked=ask.text, text=text))
+        case CellDone() | CellLost() | ChildEnded() | ChildAsked() | WaitOver() | AskDone():
+            pass  # told again, or too late
+        case _ as never:
+            assert_never(never)
+
+
+async def _end_cell(actor: "Actor", cell: str, text: str) -> None:
+    await _withdraw_questions(actor, lambda question: question.cell == cell)
+    await actor.append(JobEnded(job=cell, text=calls.shown(text)))
+
+
+async def _withdraw_questions(actor: "Actor", asked: Any) -> None:
+    """Nobody waits for them any more: the code or the child that asked is gone."""
+    for job in [job for job in actor.transcript.jobs.values() if job.kind == "question" and asked(job)]:
+        await actor.append(JobEnded(job=job.job, text=f"{job.job} was withdrawn."))
+        if actor.parent is not None:
+            actor.parent.child_closed(actor.key, job.job)
+
+
+async def _hear_question(actor: "Actor", child: str, question: JobStarted) -> None:
+    """A child's question is its parent's too, and goes on up; told again after a restart, it may have an answer."""
+    known = actor.state.child_questions.get((child, question.job))
+    if known is None:
+        await actor.ask_person(
+            JobStarted(
+                job=f"question{actor.transcript.jobs_made + 1}",
+                kind="question",
+                about=question.about,
+                options=question.options,
+                child=child,
+                question=question.job,
+            )
+        )
+    elif isinstance(known, JobEnded) and known.by is not None:
+        start = actor.state.start
+        assert start is not None
+        assert known.command is not None
+        answer = Answer(
+            ref=known.command,
+            conversation=start.conversation,
+            action=actor.key,
+            by=known.by,
+            question=known.job,
+            text=known.value,
+        )
+        await actor.children.answer(actor, child, question.job, answer)
+
+
+# --- after a restart -------------------------------------------------------------------------------------------------
+
+
+async def recover(actor: "Actor") -> None:
+    """Goes on where the log ends: code that still runs is joined, what is lost is named, the last word is handed down
+    again."""
+    if actor.state.start is None or actor.transcript.ended:
+        for ask in actor.state.asks.values():
+            actor.answer_again(ask)
+        return
+    if actor.state.code:
+        await _recover_code(actor)
+    for job in [job for job in actor.transcript.jobs.values() if job.kind == "child"]:
+        await actor.children.start(actor, job)
+    if actor.state.last_word is not None:
+        await actor.children.cascade(actor, actor.state.last_word)
+    for question in [job for job in actor.transcript.jobs.values() if job.kind == "question"]:
+        actor.tell_question(question)
+    for ask in actor.state.asks.values():
+        actor.answer_again(ask)
+
+
+async def _recover_code(actor: "Actor") -> None:
+    attached = await actor.box.attach()
+    for job in [job for job in actor.transcript.jobs.values() if job.kind == "cell" and job.job not in attached.cells]:
+        text = f"{job.job} is lost with its sandbox. What it had done by then is not known."
+        await _withdraw_questions(actor, lambda question, cell=job.job: question.cell == cell)
+        await actor.append(JobEnded(job=job.job, text=text))
+    if actor.state.used_session and not attached.stateful:
+        await actor.append(
+            SandboxLost(text="(The sandbox was started anew: the variables of the stateful session are gone.)")
+        )
+    for call, job_name in list(actor.transcript.waits.items()):
+        if actor.transcript.jobs[job_name].kind == "cell":
+            actor.spawn(calls.wait_over(actor, call, calls.WAIT_SECONDS), "wait")

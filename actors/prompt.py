@@ -1,0 +1,24 @@
+"""What an actor's model is told once, at the top of its transcript."""
+
+from collections.abc import Iterable
+
+from actors.sandbox.stubs import STUBS, Stub, inside
+from actors.workshop import Primitive
+
+INSTRUCTIONS = """\
+You do one piece of work for a person, with Python. Write code and run it with execute_code; look at what it gives; \
+go on until the work is done. Then respond with the result, complete and exact, in plain text: it goes to the front \
+desk, which tells the person. You may get corrections at any time as messages; they count from then on. While your \
+code runs you may get a message too: then let it run on (continue_code), interrupt it (interrupt_code), or start anew.
+Use stateful=true when you will need the variables again: follow-up work comes to you in this same session. Ask \
+(request_clarification) only if a wrong guess would cost something. State nothing that you have not computed or read.
+
+What code can call, besides Python's own libraries:
+
+"""
+
+
+def instructions(primitives: Iterable[Primitive]) -> str:
+    stubs = [*(stub for stub in STUBS if stub.method in ("request_clarification", "act", "notify"))]
+    stubs += [Stub(signature=primitive.signature, doc=primitive.doc) for primitive in primitives]
+    return INSTRUCTIONS + inside(stubs)

@@ -1,0 +1,122 @@
+"""All actions of one host: who runs what. Each has `cmd` (anyone writes), `log` (this holder's) and `evt` (upward).
+
+Here is the actors' supervisor: an action whose loop fails is folded again from its journal; the others do not notice. An
+action that has ended is let go, and opened again when somebody asks about it or commands it too late.
+"""
+
+import asyncio
+import logging
+
+from actors.actor import Actor, Gone
+from actors.children import Children, Parent
+from actors.entries import ActionEntry
+from actors.journal import ActionState
+from actors.workshop import Workshop
+from gateway.broker.protocol import Broker, Deposed, Unconfirmed
+from gateway.events import ActionCommand
+from gateway.holding import Guard
+from gateway.journal import Journal, JournalClosed, acknowledge
+from gateway.record import Undecodable, decode
+
+log = logging.getLogger(__name__)
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 10.0
+MAX_FAILURES = 5
+
+
+class ActionHost:
+    def __init__(self, broker: Broker, guard: Guard, worker: str, work: Workshop) -> None:
+        self._broker, self._guard, self._worker, self._work = broker, guard, worker, work
+        self._actors: dict[str, asyncio.Future[Actor]] = {}
+
+    async def run(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for subject in await self._broker.subjects("log.act.>"):
+                    key = subject.removeprefix("log.act.")
+                    if "--" not in key:  # a child is opened by its parent
+                        self._keep(key, group)
+                async for delivery in self._broker.consume("cmd.act.>", "actions"):
+                    await self._obey(delivery.stored.data, delivery.stored.sequence, group)
+                    await acknowledge(delivery.ack)
+        finally:
+            for future in self._actors.values():
+                if future.done() and not future.cancelled():
+                    await future.result().journal.release()
+
+    def actor(self, key: str) -> Actor | None:
+        """If it is open now."""
+        future = self._actors.get(key)
+        return future.result() if future and future.done() and not future.cancelled() else None
+
+    async def _obey(self, data: bytes, sequence: int, group: asyncio.TaskGroup) -> None:
+        try:
+            command: ActionCommand = decode(data, ActionCommand)
+        except Undecodable as error:
+            self._work.operator(f"A stored command cannot be read and is set aside: {error}")
+            return None
+        while True:
+            if command.action not in self._actors:
+                self._keep(command.action, group)
+            actor = await asyncio.shield(self._actors[command.action])
+            try:
+                return await actor.hear(command, sequence)
+            except (Gone, JournalClosed):  # it ended or failed meanwhile: its loop takes it from the fold
+                await asyncio.sleep(0)
+
+    async def waiting(self, key: str, after: int) -> list[tuple[int, ActionCommand]]:
+        """What is durable in an action's `cmd` after that sequence. A courtesy: what is missed is refused, aloud."""
+        try:
+            stored = await self._broker.read(f"cmd.act.{key}", after)
+        except Unconfirmed:
+            return []
+        return [(one.sequence, decode(one.data, ActionCommand)) for one in stored]
+
+    # --- the actors' supervisor --------------------------------------------------------------------------------------
+
+    def _keep(self, key: str, group: asyncio.TaskGroup) -> None:
+        self._actors[key] = asyncio.get_running_loop().create_future()
+        group.create_task(self._keep_running(key, group), name=f"action {key}")
+
+    async def _keep_running(self, key: str, group: asyncio.TaskGroup) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        for failures in range(1, MAX_FAILURES + 1):
+            actor = await self._open(key, None, group)
+            self._actors[key].set_result(actor)
+            try:
+                await actor.run()
+            except* Deposed:
+                raise
+            except* Exception:
+                log.exception("action %s failed (%d of %d)", key, failures, MAX_FAILURES)
+                self._actors[key] = asyncio.get_running_loop().create_future()
+            else:
+                await actor.journal.release()
+                del self._actors[key]
+                return
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+        self._work.operator(f"The action {key} fails again and again and is left alone until the next start.")
+
+    async def _open(self, key: str, parent: Parent | None, group: asyncio.TaskGroup) -> Actor:
+        journal = Journal(self._broker, f"log.act.{key}", ActionState(key), ActionEntry, self._guard, self._worker)
+        await journal.open()
+
+        async def opens(child: str, link: Parent) -> Actor:
+            opened = await self._open(child, link, group)
+            group.create_task(self._run_child(opened), name=f"action {child}")
+            return opened
+
+        return Actor(key, journal, self._work, Children(opens), parent)
+
+    async def _run_child(self, child: Actor) -> None:
+        """A child that fails is folded again with its tree: its parent hears that it is lost."""
+        try:
+            await child.run()
+        except* Deposed:
+            raise
+        except* Exception:
+            log.exception("action %s failed", child.key)
+            if child.parent is not None:
+                child.parent.child_ended(child.key, "it failed inside; what it had done by then is not known")
+        else:
+            await child.journal.release()

@@ -1,0 +1,216 @@
+"""From an action's entries to the messages that its model sees, and to what must be done next. Pure.
+
+The one rule that all others follow from: a call is closed exactly once, and a job ends exactly once. A job that ends
+while a call waits for it closes that call; one that ends later becomes a user-role message that names it, held until no
+call is open. So every prefix of the log renders validly, and each request extends the last.
+"""
+
+from collections.abc import Mapping
+
+from actors.entries import (
+    AskAnswered,
+    Asked,
+    Briefed,
+    Call,
+    CallClosed,
+    EffectEnded,
+    EffectStarted,
+    Failed,
+    Generated,
+    Interjected,
+    JobAwaited,
+    JobEnded,
+    JobStarted,
+    Notified,
+    Nudged,
+    Paused,
+    Refused,
+    Responded,
+    Resumed,
+    SandboxLost,
+    Spent,
+    Stopped,
+)
+from gateway.events import Interject, Start
+from gateway.journal import Emitted, Owned, Released
+from gateway.llm.model import Message, said, tool_call
+from gateway.record import Record
+
+UNSENT = "(Your last text went out as a remark, not as the response: this came first.)\n"
+LEAVES_OTHERS_FREE = {"act", "request_clarification"}  # calls that need not wait for each other
+
+
+class Illegal(Exception):
+    """An entry that would make the sequence invalid for a provider."""
+
+
+class Transcript:
+    """`messages` is valid for a provider whenever `open` is empty."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.open: dict[str, Call] = {}  # calls without a result, in the order they were made
+        self.waits: dict[str, str] = {}  # call -> job: the calls that have been started
+        self.jobs: dict[str, JobStarted] = {}
+        self.draft: str | None = None  # text without a call: the response, unless something comes first
+        self.calls_made = 0
+        self.jobs_made = 0
+        self.steps = 0  # generations since a person's last word
+        self.paused = False
+        self.responded = False  # nothing to do until the next word
+        self.ended = False
+        self._deferred: list[Message] = []
+        self._notes: list[str] = []  # answered inside running code: shown with whatever the model sees next
+
+    def apply(self, entry: object) -> None:
+        match entry:
+            case Briefed(start=start):
+                self._say(_brief(start))
+            case Nudged(text=text) | SandboxLost(text=text):
+                self._say(text)
+            case Generated():
+                self._generate(entry)
+            case JobStarted(job=job, call=call):
+                self.jobs[job] = entry
+                self.jobs_made += 1
+                if call:
+                    self.waits[call] = job
+            case JobAwaited(job=job, call=call):
+                self.waits[call] = job
+            case JobEnded():
+                self._end_job(entry)
+            case CallClosed(call=call, text=text):
+                self._close(call, text)
+            case Interjected(command=command):
+                if self.open:
+                    raise Illegal("an interjection closes the open calls first")
+                self._say(f"{UNSENT if self.draft is not None else ''}{_word(command)}")
+                self.responded, self.steps = False, 0
+            case Paused() | Resumed():
+                draft = self.draft  # it stays, and is sent after the resume
+                self._say("[paused]" if isinstance(entry, Paused) else "[resumed]")
+                self.paused, self.draft = isinstance(entry, Paused), draft
+            case Responded(call=call, ended=ended):
+                self.draft, self.responded, self.ended = None, True, ended
+                if call:
+                    self._close(call, "Delivered.")
+            case Stopped() | Failed():
+                self.ended = True
+            case _ if isinstance(
+                entry,
+                Asked
+                | AskAnswered
+                | Refused
+                | Notified
+                | EffectStarted
+                | EffectEnded
+                | Spent
+                | Owned
+                | Released
+                | Emitted,
+            ):
+                pass
+            case _:
+                raise TypeError(f"an action's journal holds no {type(entry).__name__}")
+
+    def _generate(self, generated: Generated) -> None:
+        if self.open:
+            raise Illegal("nothing is generated while calls are open")
+        calls = [tool_call(call.id, call.name, call.arguments, call.fields) for call in generated.calls]
+        if generated.text or calls:
+            self.messages.append(said(generated.text, calls, generated.fields))
+        self.open = {call.id: call for call in generated.calls}
+        self.calls_made += len(calls)
+        self.draft = generated.text if generated.text and not calls else None
+        self.steps += 1
+
+    def _end_job(self, ended: JobEnded) -> None:
+        started = self.jobs.pop(ended.job)
+        if started.kind == "question" and ended.command is not None:
+            self.steps = 0  # a person has spoken
+        if started.cell in self.jobs:  # the code that asked has the answer
+            self._notes.append(ended.text)
+            return
+        waiting = [call for call, job in self.waits.items() if job == ended.job]
+        for call in waiting:
+            self._close(call, ended.text)
+        if not waiting:
+            self._say(ended.text)
+            self.responded = False
+
+    def _say(self, text: str) -> None:
+        if self.open:  # nothing may stand between a call and its result
+            self._deferred.append({"role": "user", "content": text})
+            return
+        self.messages.append({"role": "user", "content": "\n".join([*self._notes, text])})
+        self._notes, self.draft = [], None
+
+    def _close(self, call: str, text: str) -> None:
+        if call not in self.open:
+            raise Illegal(f"{call} is not open")
+        del self.open[call]
+        self.waits.pop(call, None)
+        content = "\n".join([*self._notes, text]) or "(no output)"
+        self.messages.append({"role": "tool", "tool_call_id": call, "content": content})
+        self._notes = []
+        if not self.open:
+            self.messages += self._deferred
+            self._deferred = []
+
+    def snapshot(self, interim: Mapping[str, str], question: str) -> list[Message]:
+        """The messages of an `ask`: the transcript's own as an exact prefix, then what is true now. Changes nothing."""
+        results = [
+            {"role": "tool", "tool_call_id": call, "content": interim.get(call, "Not finished.")} for call in self.open
+        ]
+        return [*self.messages, *results, *self._deferred, {"role": "user", "content": question}]
+
+
+def _brief(start: Start) -> str:
+    said = f"\n\nWhat was said before, for context:\n{start.context}" if start.context else ""
+    return f"[task from {start.by.name}] {start.query}{said}"
+
+
+def _word(command: Interject) -> str:
+    at = f", {command.at.strftime('%a %H:%M')} UTC" if command.at else ""
+    via = f" on {command.via}" if command.via else ""
+    return f"[{command.by.name}{via}{at}] {command.text}"
+
+
+# --- the next step: one function decides -----------------------------------------------------------------------------
+
+
+class Generate(Record, frozen=True):
+    pass
+
+
+class StartCall(Record, frozen=True, kw_only=False):
+    call: Call
+
+
+class Respond(Record, frozen=True, kw_only=False):
+    text: str
+
+
+class Rest(Record, frozen=True):
+    """Wait until something happens."""
+
+
+class End(Record, frozen=True):
+    pass
+
+
+def next_step(t: Transcript) -> Generate | StartCall | Respond | Rest | End:
+    if t.ended:
+        return End()
+    if t.paused:
+        return Rest()
+    for call in t.open.values():
+        if call.id not in t.waits:
+            return StartCall(call)
+        if call.name not in LEAVES_OTHERS_FREE:
+            break
+    if t.open or t.responded or not t.messages or any(job.bound for job in t.jobs.values()):
+        return Rest()
+    if t.draft is not None:  # with work still open, text is a remark, not the response
+        return Rest() if t.jobs else Respond(t.draft)
+    return Generate()
