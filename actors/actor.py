@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from typing import Any, assert_never
 
 from actors import calls, commands, happenings, prompt
-from actors.children import Children, Parent
+from actors.children import Children, Gone, Parent
 from actors.entries import (
     ActionEntry,
     Call,
@@ -23,14 +23,13 @@ from actors.entries import (
     Responded,
     Spent,
 )
-from actors.happenings import Happened
 from actors.journal import ActionState
 from actors.tools import TOOLS
 from actors.transcript import End, Generate, Respond, Rest, StartCall, Transcript, next_step
+from actors.words import Happened
 from actors.workshop import Workshop
 from gateway.events import ActionCommand, Ask
 from gateway.journal import Journal
-from gateway.llm.history import estimated_tokens, fitted
 from gateway.llm.model import Generation, Message, ModelError, RawCall, Request, Usage, parsed_arguments
 
 log = logging.getLogger(__name__)
@@ -39,12 +38,7 @@ EMPTY_MAX = 2  # generations without anything, before the action says so
 REFUSED_MAX = 3  # generations in a row whose calls could not run
 MODEL_TRIES = 5
 MODEL_PAUSE_SECONDS = 5.0
-SHRINKS_MAX = 4
 NUDGE = "Nothing came. Call a tool, or respond with text."
-
-
-class Gone(Exception):
-    """The action has ended and its loop with it; a later command opens it again."""
 
 
 class Actor:
@@ -213,16 +207,8 @@ class Actor:
                 future.set_result(None)
 
     async def _ask_model(self) -> Generation:
-        """With less of the transcript each time that the model's context was too short."""
-        messages = [self.instructions, *self.transcript.messages]
-        for shrink in range(SHRINKS_MAX + 1):
-            try:
-                return await self.work.model.generate(Request(messages=messages, tools=TOOLS), self.spent)
-            except ModelError as error:
-                if error.kind != "context_too_long" or shrink == SHRINKS_MAX:
-                    raise
-                messages = fitted(messages, sum(map(estimated_tokens, messages)) // 2)
-        raise AssertionError("the last try returns or raises")
+        request = Request(messages=[self.instructions, *self.transcript.messages], tools=TOOLS)
+        return await self.work.model.generate(request, self.spent)
 
     def spent(self, model: str, usage: Usage) -> None:
         entry = Spent(usage=usage, model=model)

@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from actors.entries import Call, JobAwaited, JobStarted, Notified
-from actors.happenings import WaitOver
+from actors.words import WaitOver
 from gateway.llm.history import shortened
 from gateway.llm.model import parsed_arguments
 

@@ -7,7 +7,10 @@ it again after a crash is harmless.
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from actors.entries import JobStarted
+from actors.words import ChildAsked, ChildClosed, ChildEnded, ChildProgressed
 from gateway.events import ActionCommand, Answer, Interject, Pause, Person, Ref, Resume, Start, Stop
 from gateway.journal import JournalClosed
 
@@ -35,6 +38,29 @@ def job_of(key: str) -> str:
     return key.rpartition("--")[2]
 
 
+class ParentLink:
+    """A child's way upward: only happenings in its parent's inbox."""
+
+    def __init__(self, parent: "Actor") -> None:
+        self._parent = parent
+
+    def child_ended(self, key: str, text: str) -> None:
+        self._parent.happened(ChildEnded(job=job_of(key), text=text))
+
+    def child_asked(self, key: str, question: JobStarted) -> None:
+        self._parent.happened(ChildAsked(job=job_of(key), question=question))
+
+    def child_closed(self, key: str, question: str) -> None:
+        self._parent.happened(ChildClosed(job=job_of(key), question=question))
+
+    def child_progressed(self, key: str, text: str) -> None:
+        self._parent.happened(ChildProgressed(job=job_of(key), text=text))
+
+
+class Gone(Exception):
+    """The action has ended and its loop with it; a later command opens it again."""
+
+
 class Children:
     """Of one actor. `opens` folds a child's journal and lets it run."""
 
@@ -47,8 +73,6 @@ class Children:
 
     async def start(self, actor: "Actor", job: JobStarted) -> None:
         """Also after a restart: a child that was born already recognises its own start."""
-        from actors.happenings import ParentLink
-
         parent = actor.state.start
         assert parent is not None
         child = await self._opens(child_key(actor.key, job.job), ParentLink(actor))
@@ -114,8 +138,6 @@ class Children:
         self._of.pop(job, None)
 
     async def _tell(self, job: str, command: ActionCommand) -> None:
-        from actors.actor import Gone
-
         try:
             await self._of[job].hear(command)
         except (Gone, JournalClosed):
@@ -123,6 +145,4 @@ class Children:
 
 
 def _passed_on(command: Interject | Pause | Resume | Stop, ref: Ref, key: str) -> Interject | Pause | Resume | Stop:
-    import msgspec
-
     return msgspec.structs.replace(command, ref=ref, action=key)

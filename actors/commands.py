@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from actors.calls import interim
 from actors.entries import Asked, Briefed, Interjected, JobEnded, JobStarted, Paused, Refused, Resumed, Stopped
-from actors.happenings import AskDone
+from actors.words import AskDone
 from gateway.actions import refusal, verb_of
 from gateway.events import ActionCommand, Answer, Ask, Interject, Pause, Resume, Start, Stop
 from gateway.llm.model import ModelError, Request

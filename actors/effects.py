@@ -6,9 +6,10 @@ after a restart is answered from the log, and one whose end nobody knows says so
 
 from typing import TYPE_CHECKING, Any
 
-from actors.calls import options_of, shown
+from actors.calls import NotRun, options_of, shown
 from actors.entries import EffectEnded, EffectStarted, JobStarted, Notified
 from actors.sandbox.words import CellCalled
+from actors.words import EffectDone
 from actors.workshop import Caller, Primitive, PrimitiveError
 from gateway.record import encode
 
@@ -37,9 +38,9 @@ async def called(actor: "Actor", call: CellCalled) -> None:
 def _answer_from_log(actor: "Actor", rpc: str) -> None:
     ended = actor.state.effects[rpc]
     if ended is not None:
-        actor.box.reply(rpc, ended.value, ended.error or None)
+        actor.box.reply(rpc, ended.value, error=ended.error or None)
     elif rpc not in actor.effects_running:
-        actor.box.reply(rpc, None, UNKNOWN)
+        actor.box.reply(rpc, error=UNKNOWN)
 
 
 async def _begin(actor: "Actor", call: CellCalled) -> None:
@@ -58,25 +59,25 @@ async def _begin(actor: "Actor", call: CellCalled) -> None:
             )
         case "act":
             await _begin_child(actor, call)
-        case "notify":
-            await actor.append(Notified(text=shown(str(arguments.get("text") or ""))))
-            actor.tell_progress(str(arguments.get("text") or ""))
+        case "notify" | "status":
+            text, quiet = shown(str(arguments.get("text") or "")), call.method == "status"
+            await actor.append(Notified(text=text, quiet=quiet))
+            if not quiet:
+                actor.tell_progress(text)
             actor.box.reply(call.rpc)
         case method if method in actor.work.primitives:
             await _begin_primitive(actor, call, actor.work.primitives[method])
         case method:
-            known = ", ".join(["request_clarification", "act", "notify", *actor.work.primitives])
-            actor.box.reply(call.rpc, None, f"there is no primitives.{method}; there are: {known}")
+            known = ", ".join(["request_clarification", "act", "notify", "status", *actor.work.primitives])
+            actor.box.reply(call.rpc, error=f"there is no primitives.{method}; there are: {known}")
 
 
 async def _begin_child(actor: "Actor", call: CellCalled) -> None:
-    from actors.calls import NotRun
-
     query, name = str(call.arguments.get("query") or ""), str(call.arguments.get("name") or "")
     try:
         await actor.start_child(query, name, cell=call.cell, rpc=call.rpc)
     except NotRun as why:
-        actor.box.reply(call.rpc, None, str(why))
+        actor.box.reply(call.rpc, error=str(why))
 
 
 async def _begin_primitive(actor: "Actor", call: CellCalled, primitive: Primitive) -> None:
@@ -88,8 +89,6 @@ async def _begin_primitive(actor: "Actor", call: CellCalled, primitive: Primitiv
 
 
 async def _run(actor: "Actor", call: CellCalled, primitive: Primitive) -> None:
-    from actors.happenings import EffectDone
-
     start = actor.state.start
     assert start is not None
     value: Any = None
@@ -107,4 +106,4 @@ async def done(actor: "Actor", rpc: str, value: Any, error: str) -> None:
     actor.effects_running.discard(rpc)
     if rpc in actor.state.effects:
         await actor.append(EffectEnded(rpc=rpc, value=value, error=error))
-    actor.box.reply(rpc, value, error or None)
+    actor.box.reply(rpc, value, error=error or None)

@@ -126,7 +126,10 @@ class Refused(Tagged, frozen=True, kw_only=True):
 
 
 class Notified(Tagged, frozen=True, kw_only=True):
+    """Progress. `quiet` goes to the status line alone and disturbs nobody."""
+
     text: str
+    quiet: bool = False
 
 
 class Nudged(Tagged, frozen=True, kw_only=True):

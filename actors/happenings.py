@@ -3,82 +3,13 @@
 from typing import TYPE_CHECKING, Any, assert_never
 
 from actors import calls, effects
-from actors.children import job_of
 from actors.entries import AskAnswered, JobEnded, JobStarted, Notified, SandboxLost
 from actors.sandbox.words import CellCalled, CellDone, CellLost
-from gateway.events import Answer, Ask
-from gateway.record import Record
+from actors.words import AskDone, ChildAsked, ChildClosed, ChildEnded, ChildProgressed, EffectDone, Happened, WaitOver
+from gateway.events import Answer
 
 if TYPE_CHECKING:
     from actors.actor import Actor
-
-
-class ChildEnded(Record, frozen=True, kw_only=True):
-    job: str
-    text: str
-
-
-class ChildAsked(Record, frozen=True, kw_only=True):
-    job: str
-    question: JobStarted
-
-
-class ChildClosed(Record, frozen=True, kw_only=True):
-    job: str
-    question: str
-
-
-class ChildProgressed(Record, frozen=True, kw_only=True):
-    job: str
-    text: str
-
-
-class WaitOver(Record, frozen=True, kw_only=True):
-    call: str
-
-
-class AskDone(Record, frozen=True, kw_only=True):
-    ask: Ask
-    text: str
-
-
-class EffectDone(Record, frozen=True, kw_only=True):
-    rpc: str
-    value: Any = None
-    error: str = ""
-
-
-Happened = (
-    CellCalled
-    | CellDone
-    | CellLost
-    | ChildEnded
-    | ChildAsked
-    | ChildClosed
-    | ChildProgressed
-    | WaitOver
-    | AskDone
-    | EffectDone
-)
-
-
-class ParentLink:
-    """A child's way upward: only happenings in its parent's inbox."""
-
-    def __init__(self, parent: "Actor") -> None:
-        self._parent = parent
-
-    def child_ended(self, key: str, text: str) -> None:
-        self._parent.happened(ChildEnded(job=job_of(key), text=text))
-
-    def child_asked(self, key: str, question: JobStarted) -> None:
-        self._parent.happened(ChildAsked(job=job_of(key), question=question))
-
-    def child_closed(self, key: str, question: str) -> None:
-        self._parent.happened(ChildClosed(job=job_of(key), question=question))
-
-    def child_progressed(self, key: str, text: str) -> None:
-        self._parent.happened(ChildProgressed(job=job_of(key), text=text))
 
 
 async def take(actor: "Actor", happening: Happened) -> None:
@@ -122,6 +53,7 @@ async def take(actor: "Actor", happening: Happened) -> None:
 async def _end_cell(actor: "Actor", cell: str, text: str) -> None:
     await _withdraw_questions(actor, lambda question: question.cell == cell)
     await actor.append(JobEnded(job=cell, text=calls.shown(text)))
+    actor.box.recorded(cell)
 
 
 async def _withdraw_questions(actor: "Actor", asked: Any) -> None:

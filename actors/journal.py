@@ -152,6 +152,8 @@ class ActionState:
                 self._fact(ActionAnswered, command=ref, asked=asked, text=text)
             case Refused(command=ref, verb=verb, why=why):
                 self._fact(CommandRefused, command=ref, verb=verb, why=why)
+            case Notified(text=text, quiet=True):
+                self._change(doing=text)
             case Notified(text=text):
                 self._fact(ActionProgressed, text=text)
             case Responded(text=text, ended=False):

@@ -18,7 +18,18 @@ What code can call, besides Python's own libraries:
 """
 
 
+STATUS = Stub(
+    signature="status(text: str) -> None",
+    doc="Say in a few words what the code is at, for the status line. Nobody is disturbed.",
+)
+
+
 def instructions(primitives: Iterable[Primitive]) -> str:
-    stubs = [*(stub for stub in STUBS if stub.method in ("request_clarification", "act", "notify"))]
-    stubs += [Stub(signature=primitive.signature, doc=primitive.doc) for primitive in primitives]
-    return INSTRUCTIONS + inside(stubs)
+    """The text for the model; `stubs` gives the same as signatures, for the sandbox to check calls against."""
+    return INSTRUCTIONS + inside(stubs(primitives))
+
+
+def stubs(primitives: Iterable[Primitive]) -> list[Stub]:
+    """What the loop answers itself, then what the host provides."""
+    own = [stub for stub in STUBS if stub.method in ("request_clarification", "act", "notify")]
+    return [*own, STATUS, *(Stub(signature=one.signature, doc=one.doc) for one in primitives)]

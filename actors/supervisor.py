@@ -1,15 +1,15 @@
 """All actions of one host: who runs what. Each has `cmd` (anyone writes), `log` (this holder's) and `evt` (upward).
 
-Here is the actors' supervisor: an action whose loop fails is folded again from its journal; the others do not notice. An
-action that has ended is let go, and opened again when somebody asks about it or commands it too late.
+Here is the actors' supervisor: an action whose loop fails is folded again from its journal; the others do not notice.
+An action that has ended is let go, and opened again when somebody asks about it or commands it too late.
 """
 
 import asyncio
 import logging
 
-from actors.actor import Actor, Gone
-from actors.children import Children, Parent
-from actors.entries import ActionEntry
+from actors.actor import Actor
+from actors.children import Children, Gone, Parent
+from actors.entries import ActionEntry, Failed
 from actors.journal import ActionState
 from actors.workshop import Workshop
 from gateway.broker.protocol import Broker, Deposed, Unconfirmed
@@ -91,11 +91,24 @@ class ActionHost:
                 self._actors[key] = asyncio.get_running_loop().create_future()
             else:
                 await actor.journal.release()
-                del self._actors[key]
-                return
+                break
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
-        self._work.operator(f"The action {key} fails again and again and is left alone until the next start.")
+        else:
+            self._work.operator(f"The action {key} failed {MAX_FAILURES} times in a row, and has been ended.")
+            await self._end(key, await self._open(key, None, group))
+        self._actors.pop(key)
+
+    async def _end(self, key: str, actor: Actor) -> None:
+        """By code, so that its lane hears of it; what comes for it later is refused as for any other that has ended."""
+        await actor.box.kill()
+        async with asyncio.TaskGroup() as writing:
+            task = writing.create_task(actor.journal.run())
+            if not actor.transcript.ended:
+                await actor.append(Failed(text="Something in me fails on this task, again and again. I have ended it."))
+            await actor.journal.until(lambda state: not state.outgoing)
+            task.cancel()
+        await actor.journal.release()
 
     async def _open(self, key: str, parent: Parent | None, group: asyncio.TaskGroup) -> Actor:
         journal = Journal(self._broker, f"log.act.{key}", ActionState(key), ActionEntry, self._guard, self._worker)

@@ -62,6 +62,11 @@ class Contacts:
         return self._by_key.get(key)
 
 
+def owner(contacts: Iterable[Contact]) -> Contact:
+    """The first; there always is one."""
+    return next(contact for contact in contacts if contact.role == "owner")
+
+
 def contact_key(name: str) -> str:
     """Stable, readable, and one subject token."""
     return journal_key(name.strip().lower().replace(" ", "-"))[:40] or "someone"

@@ -9,13 +9,12 @@ from datetime import datetime
 from brain import outage, prompt
 from brain.entries import Decision
 from brain.reading import Read, read
-from brain.state import EXCHANGES_KEPT, Turn
+from brain.state import Turn
 from brain.tools import Legal
-from gateway.llm.model import Generation, Message, Model, ModelError, Request, Usage, said, tool_call
+from gateway.llm.model import Generation, Message, Model, Request, Usage, said, tool_call
 from gateway.record import Record
 
 MAX_MENDS = 2
-FEWER_EXCHANGES = (EXCHANGES_KEPT, 20, 5, 0)
 NUDGE = "Nothing came. Reply with text, or call a tool; to stay silent call wait with the reason."
 
 OnSpent = Callable[[str, Usage], None]
@@ -35,7 +34,8 @@ async def generate(
 ) -> Made:
     """Raises ModelError. Cancelling it cancels the model's call."""
     context = prompt.context(turn.state, turn.heard, frame.zone)
-    request, generation = await _ask(model, frame, turn, tools, now, on_spent)
+    request = prompt.request(frame, turn, tools, now)
+    generation = await model.generate(request, on_spent)
     decisions: list[Decision] = []
     usage, why = generation.usage, ""
     for mend in range(MAX_MENDS + 1):
@@ -51,20 +51,6 @@ async def generate(
         usage = _sum(usage, generation.usage)
     made = tuple(decisions) or outage.nothing_came(turn)
     return Made(decisions=made, model=generation.model, usage=usage, why=why)
-
-
-async def _ask(
-    model: Model, frame: prompt.Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, on_spent: OnSpent
-) -> tuple[Request, Generation]:
-    """With fewer of the earlier exchanges each time that the context was too short."""
-    for exchanges in FEWER_EXCHANGES:
-        request = prompt.request(frame, turn, tools, now, exchanges)
-        try:
-            return request, await model.generate(request, on_spent)
-        except ModelError as error:
-            if error.kind != "context_too_long" or exchanges == FEWER_EXCHANGES[-1]:
-                raise
-    raise AssertionError("the last try returns or raises")
 
 
 def _mended(generation: Generation, found: Read, mend: int) -> list[Message]:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from brain.contacts import Contact
 from brain.entries import Act, Decision, Speak, Steer, Wait, Withdraw
-from brain.state import EXCHANGES_KEPT, ActionView, Exchange, Heard, LaneState, Turn
+from brain.state import ActionView, Exchange, Heard, LaneState, Turn
 from brain.tools import TEXT_OF, Legal, render, tool_name
 from gateway.events import (
     ActionAnswered,
@@ -62,13 +62,10 @@ class Frame:
         self.instructions = f"{INSTRUCTIONS.format(assistant=assistant)}\n\nYou are speaking with {place}."
 
 
-def request(
-    frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, exchanges: int = EXCHANGES_KEPT
-) -> Request:
-    """`exchanges` is how many of the last ones are shown: fewer when the model's context was too short."""
+def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime) -> Request:
     state, heard = turn.state, turn.heard
     messages: list[Message] = [{"role": "system", "content": frame.instructions}]
-    for exchange in state.exchanges[len(state.exchanges) - min(exchanges, len(state.exchanges)) :]:
+    for exchange in state.exchanges:
         messages += _rendered(exchange, state, frame)
     events = events_text((*state.overheard, *heard), state, frame.zone)
     messages.append({"role": "user", "content": events})

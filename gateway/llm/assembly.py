@@ -95,20 +95,19 @@ class Assembler:
 
     def _add_thinking(self, block: dict[str, Any]) -> None:
         """Anthropic's blocks come in pieces: a thinking block is whole once its signature is there."""
-        open_block = self._thinking[-1] if self._thinking else None
         if block.get("type") == "redacted_thinking":
-            self._thinking.append(block)
-        elif open_block is None or open_block.get("signature") or open_block["type"] == "redacted_thinking":
-            self._thinking.append({"type": "thinking", "thinking": "", "signature": "", **_without_none(block)})
-        else:
-            open_block["thinking"] += block.get("thinking") or ""
-            open_block["signature"] = block.get("signature") or ""
+            self._thinking.append({"type": "redacted_thinking", "data": block.get("data")})
+            return
+        if not self._thinking or _is_whole(self._thinking[-1]):
+            self._thinking.append({"type": "thinking", "thinking": "", "signature": ""})
+        self._thinking[-1]["thinking"] += block.get("thinking") or ""
+        self._thinking[-1]["signature"] = block.get("signature") or ""
 
     def generation(self, *, usage: Usage, model: str, keeps_reasoning: bool) -> Generation:
-        """All that came. `keeps_reasoning`: this provider wants its reasoning back with the calls that follow from it."""
+        """All that came. `keeps_reasoning`: this provider wants its reasoning sent back with the calls it led to."""
         cut = self.finish in ("", "length")
         fields: dict[str, Any] = {}
-        if blocks := [b for b in self._thinking if b.get("signature") or b["type"] == "redacted_thinking"]:
+        if blocks := [block for block in self._thinking if _is_whole(block)]:
             fields["thinking_blocks"] = blocks
         if keeps_reasoning and self._reasoning and self._calls:
             fields["reasoning_content"] = "".join(self._reasoning)
@@ -152,5 +151,5 @@ def _text_of_arguments(arguments: Any) -> str:
     return "" if arguments is None else msgspec.json.encode(arguments).decode()
 
 
-def _without_none(block: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in block.items() if value is not None}
+def _is_whole(block: dict[str, Any]) -> bool:
+    return bool(block["type"] == "redacted_thinking" or block["signature"])

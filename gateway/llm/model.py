@@ -107,11 +107,11 @@ class Model(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def generate(self, request: Request) -> Generation:
+    async def generate(self, request: Request, on_spent: OnSpent | None = None) -> Generation:
         """Ask once and wait for the whole answer. Raises ModelError, and nothing else of its own.
 
         Cancelling it closes the provider's connection within 50 ms. What a cancelled or failed call has cost is
-        reported through the `on_spent` that the model was made with, so that it is never lost and never counted twice.
+        told to `on_spent`, so that it is never lost and never counted twice.
         """
         ...
 

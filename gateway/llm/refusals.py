@@ -98,7 +98,7 @@ def without_key(endpoint: Endpoint, said: str) -> str:
     """A provider's sentence on one line, shortened, and free of the key and of anything that looks like one."""
     text = " ".join(said.split())
     if endpoint.api_key:
-        text = text.replace(endpoint.api_key, "…")
+        text = re.sub(rf"(?<!\w){re.escape(endpoint.api_key)}(?!\w)", "…", text)
     return _KEYLIKE.sub("…", text)[:SENTENCE_CHARS_MAX]
 
 

@@ -1,0 +1,205 @@
+"""The processes of one sandbox as the host holds them: the zygote, its sessions, and everything below.
+
+Starting, suspending, resuming, killing and attaching happen one at a time, in the order they were asked for; walks
+through /proc are done in a thread. Not here: cells' states (`cells`), what frames mean (`session`).
+"""
+
+import asyncio
+import signal
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any
+
+from actors.sandbox import processes
+from actors.sandbox import zygote as zygotes
+from actors.sandbox.calls import Calls
+from actors.sandbox.cells import Cells
+from actors.sandbox.connection import connect
+from actors.sandbox.folder import Folder
+from actors.sandbox.session import Session
+from actors.sandbox.words import Attached
+from actors.sandbox.zygote import Zygote
+
+CATCH_UP_SECONDS = 1.0
+POST_MORTEM_SECONDS = 1.0
+
+
+class Crew:
+    def __init__(
+        self,
+        folder: Folder,
+        *,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        preload: tuple[str, ...],
+        cells: Cells,
+        calls: Calls,
+    ) -> None:
+        self._folder, self._command, self._environment, self._preload = folder, command, environment, preload
+        self._cells, self._calls = cells, calls
+        self._zygote: Zygote | None = None
+        self._sessions: dict[str, Session] = {}
+        self._turn = asyncio.Lock()
+        self._going = asyncio.Event()
+        self._going.set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def stands_still(self) -> bool:
+        return not self._going.is_set()
+
+    async def going(self) -> None:
+        """Returns when it does not stand still."""
+        await self._going.wait()
+
+    def get(self, name: str | None) -> Session | None:
+        return None if name is None else self._sessions.get(name)
+
+    def stateful(self) -> Session | None:
+        return next((session for session in self._sessions.values() if session.stateful), None)
+
+    async def start(self) -> None:
+        """Raises SandboxFailed."""
+        async with self._turn:
+            await self._started()
+
+    async def session(self, *, stateful: bool) -> Session:
+        """A new one, or the stateful one that lives. Raises SandboxFailed, or OSError if it goes meanwhile."""
+        while True:
+            await self._going.wait()
+            async with self._turn:
+                if self.stands_still:
+                    continue
+                zygote = await self._started()
+                if stateful and (living := self.stateful()) is not None:
+                    return living
+                forked = await zygote.fork(stateful=stateful)
+                session = await self._meet(forked.session, found=False)
+                session.pid = forked.pid
+                return session
+
+    async def suspend(self) -> None:
+        async with self._turn:
+            self._going.clear()
+            if self._zygote is not None:
+                await asyncio.to_thread(processes.suspend, self._zygote.birth.pid)
+
+    async def resume(self) -> None:
+        async with self._turn:
+            if self._zygote is not None:
+                await asyncio.to_thread(processes.resume, self._zygote.birth.pid)
+            self._going.set()
+
+    async def kill(self) -> None:
+        async with self._turn:
+            await self._let_go()
+            await self._kill_recorded()
+            self._folder.clear()
+            self._going.set()
+
+    async def close(self) -> None:
+        async with self._turn:
+            await self._let_go()
+
+    async def attach(self) -> Attached:
+        async with self._turn:
+            self._zygote = zygote = await zygotes.find(self._folder, self._zygote_ended)
+            if zygote is None:
+                await self._kill_recorded()
+                self._folder.clear()
+                return Attached(alive=False, stateful=False, cells=())
+            if zygote.stands_still:
+                self._going.clear()
+            else:
+                await zygote.ready(CATCH_UP_SECONDS)
+            ledger = self._folder.cells()
+            for cell, session in ledger.items():
+                self._cells.add(cell, session)
+            await self._meet_all()
+            for session in {*ledger.values()} - {*self._sessions}:
+                self._soon(self._mourn(session, ""))
+            return Attached(alive=True, stateful=self.stateful() is not None, cells=tuple(ledger))
+
+    async def end(self, session: Session, why: str) -> None:
+        """Kills it with what it has started; its cells are lost."""
+        session.why = why
+        if self._zygote is not None and session.pid is not None:
+            await asyncio.to_thread(processes.kill_branch, self._zygote.birth.pid, session.pid)
+
+    async def _started(self) -> Zygote:
+        if self._zygote is None:
+            await self._kill_recorded()  # one that nobody has attached to
+            self._zygote = await zygotes.spawn(
+                self._folder, self._command, self._environment, self._preload, self._zygote_ended
+            )
+        return self._zygote
+
+    async def _kill_recorded(self) -> None:
+        if (birth := self._folder.zygote()) is not None:
+            await asyncio.to_thread(processes.kill, birth.pid, birth.started)
+
+    async def _meet(self, name: str, *, found: bool) -> Session:
+        """Raises OSError if it does not listen."""
+        streams = await connect(self._folder.run, name)
+        self._sessions[name] = session = Session(
+            name, streams, self._cells, self._calls, self._session_ended, found=found
+        )
+        return session
+
+    async def _meet_all(self) -> None:
+        """Those of an earlier gateway; if they run, until they have told all that they kept, or a second has passed."""
+        for name in self._folder.sessions():
+            try:
+                await self._meet(name, found=True)
+            except OSError:  # what is left of one that has ended
+                continue
+        if self._sessions and not self.stands_still:
+            caught_up = [asyncio.create_task(session.caught_up.wait()) for session in self._sessions.values()]
+            _, late = await asyncio.wait(caught_up, timeout=CATCH_UP_SECONDS)
+            for task in late:
+                task.cancel()
+
+    def _zygote_ended(self) -> None:
+        self._zygote = None
+
+    def _session_ended(self, session: Session) -> None:
+        self._sessions.pop(session.name, None)
+        self._soon(self._bury(session))
+
+    async def _bury(self, session: Session) -> None:
+        if session.why:  # it may still run, and nobody hears it
+            await self.end(session, session.why)
+        await self._mourn(session.name, session.why)
+
+    async def _mourn(self, session: str, why: str) -> None:
+        """Its cells are lost, with what is known of its end."""
+        zygote = self._zygote
+        code = None if zygote is None else await zygote.code(session, POST_MORTEM_SECONDS)
+        gone = " The variables of the stateful session are gone." if session.startswith("s") else ""
+        for cell in self._cells.of(session):
+            self._cells.lose(cell, f"{why or _describe(code)}.{gone}")
+
+    async def _let_go(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        for session in tuple(self._sessions.values()):
+            await session.line.close()
+        self._sessions.clear()
+        if self._zygote is not None:
+            await self._zygote.connection.close()
+            self._zygote = None
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _describe(code: int | None) -> str:
+    if code is None:
+        return "the connection to its process was lost"
+    if code >= 0:
+        return f"its process ended with exit code {code}"
+    cause = ", perhaps for want of memory" if code == -signal.SIGKILL else ""
+    return f"its process was ended by {signal.Signals(-code).name}{cause}"

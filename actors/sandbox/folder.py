@@ -1,0 +1,82 @@
+"""What a sandbox leaves on disk, so that the next gateway finds it: sockets, the zygote's identity, a ledger of cells.
+
+    workspace/      the code's own
+    run/            the sockets: `z` of the zygote, `s<n>` of a stateful session, `c<n>` of a clean slate
+    cells/<cell>    the session that a cell was given to; here until the cell's end is recorded
+    zygote.json     pid and start time: a pid alone may be somebody else's by now
+    zygote.log      what the zygote said before it was ready
+
+Only `workspace` and `run` are the sandbox's to touch. No sockets are opened and no processes looked at here.
+"""
+
+import shutil
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import msgspec
+
+LOG_CHARACTERS = 1_000
+
+
+class Birth(msgspec.Struct, frozen=True, kw_only=True):
+    """A process, for ever: `started` is in clock ticks since boot."""
+
+    pid: int
+    started: int
+
+
+class Folder:
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.workspace = directory / "workspace"
+        self.run = directory / "run"
+        self.log = directory / "zygote.log"
+        self._cells = directory / "cells"
+        self._zygote = directory / "zygote.json"
+
+    def clear(self) -> None:
+        """As before the first start; the workspace stays."""
+        for old in (self.run, self._cells):
+            shutil.rmtree(old, ignore_errors=True)
+        self._zygote.unlink(missing_ok=True)
+
+    def prepare(self) -> None:
+        self.clear()
+        for needed in (self.directory, self.workspace, self.run, self._cells):
+            needed.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def remember_zygote(self, birth: Birth) -> None:
+        fresh = self._zygote.with_suffix(".new")
+        fresh.write_bytes(msgspec.json.encode(birth))
+        fresh.replace(self._zygote)
+
+    def zygote(self) -> Birth | None:
+        try:
+            return msgspec.json.decode(self._zygote.read_bytes(), type=Birth)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+
+    def remember_cell(self, cell: str, session: str) -> None:
+        (self._cells / quote(cell, safe="")).write_text(session)
+
+    def forget_cell(self, cell: str) -> None:
+        (self._cells / quote(cell, safe="")).unlink(missing_ok=True)
+
+    def cells(self) -> dict[str, str]:
+        """Cell to session, oldest first."""
+        if not self._cells.is_dir():
+            return {}
+        entries = sorted(self._cells.iterdir(), key=lambda entry: entry.stat().st_mtime_ns)
+        return {unquote(entry.name): entry.read_text() for entry in entries}
+
+    def sessions(self) -> list[str]:
+        """The names of the sockets of sessions, living or not."""
+        if not self.run.is_dir():
+            return []
+        return sorted(entry.name for entry in self.run.iterdir() if entry.is_socket() and entry.name != "z")
+
+    def last_words(self) -> str:
+        """The end of the log: why a zygote did not start."""
+        if not self.log.is_file():
+            return ""
+        return self.log.read_text(errors="replace")[-LOG_CHARACTERS:].strip()

@@ -1,0 +1,214 @@
+"""The sandbox of one action, as its owner holds it: cells of code, their output, their calls, and how to stop them.
+
+It owns the processes and the connections to them. What a call does, and what is written to a journal, is the owner's.
+Nothing here waits for the code: whatever takes long comes back as a happening.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from actors.sandbox.calls import Calls
+from actors.sandbox.cells import RUNNING_MAX, Cell, Cells
+from actors.sandbox.crew import Crew
+from actors.sandbox.folder import Folder
+from actors.sandbox.frames import Exec, Interrupt, Recorded, Stop
+from actors.sandbox.stubs import STUBS, Stub
+from actors.sandbox.words import Attached, Happening, Name
+from actors.sandbox.zygote import SandboxFailed
+
+FRESH_CHARACTERS = 20_000
+NAMES_SECONDS = 1.0
+PATIENCE_SECONDS = (2.0, 5.0)
+PRELOAD = ("asyncio", "collections", "csv", "dataclasses", "datetime", "json", "math", "random", "re", "subprocess")
+WORKER = Path(__file__).with_name("worker") / "__main__.py"
+OBSTINATE = "it did not stop when it was interrupted, so its session was ended"
+
+
+class Sandbox:
+    """One action's. `emit` is called in the loop, must return at once and must not raise.
+
+    A cell's name is used once. Whatever a cell does, it ends by one `CellDone` or `CellLost`, unless `kill` or `close`
+    comes first. The owner calls `recorded` when it has written down what it was told: until then a later gateway is
+    told again.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        emit: Callable[[Happening], None],
+        python: str = sys.executable,
+        *,
+        stubs: Iterable[Stub] = STUBS,
+        environment: Mapping[str, str] | None = None,
+        wrapper: Sequence[str] = (),
+        preload: tuple[str, ...] = PRELOAD,
+        patience_seconds: tuple[float, float] = PATIENCE_SECONDS,
+    ) -> None:
+        """`directory` is for this sandbox alone, its `workspace` is where the code runs. `python` is 3.11 or newer.
+
+        `environment` is added to the few variables that the code gets; nothing of the gateway's own is passed on.
+        `wrapper` is put before the command of the first process. `patience_seconds`: from the first interrupt to the
+        second, and from that to the end of the session.
+        """
+        self.workspace = directory / "workspace"
+        self._folder = Folder(directory)
+        self._patience = patience_seconds
+        self._cells = Cells(emit)
+        self._calls = Calls(stubs, emit)
+        self._crew = Crew(
+            self._folder,
+            command=(*wrapper, python, "-I", str(WORKER)),
+            environment={**_minimal(python, self.workspace), **(environment or {})},
+            preload=preload,
+            cells=self._cells,
+            calls=self._calls,
+        )
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Optional: makes the first cell quick. Raises SandboxFailed."""
+        await self._crew.start()
+
+    async def execute(self, cell: str, code: str, *, stateful: bool) -> None:
+        """Returns before the code runs. ValueError for a cell that is there already; other failures: `CellLost`."""
+        for old in self._cells.surplus():
+            self.recorded(old)
+        known = self._cells.add(cell)
+        self._soon(self._begin(known, code, stateful=stateful))
+
+    def reply(self, rpc: str, value: Any = None, *, error: str | None = None) -> None:
+        """Answers a call; with `error` it raises RemoteError in the code. A second answer to it is passed over."""
+        self._calls.answer(rpc, value, error)
+
+    def interrupt(self, cell: str) -> None:
+        """Once per cell: interrupts it, again with its programs after 2 s, and after 5 s more ends its session."""
+        known = self._cells.get(cell)
+        if known is not None and not known.ended.is_set() and not known.unwanted:
+            known.unwanted = True
+            self._soon(self._stop(known))
+
+    def fresh(self, cell: str, limit: int = FRESH_CHARACTERS) -> str:
+        """Output that this has not returned before, at most `limit` characters of it: its beginning and its end."""
+        if (known := self._cells.get(cell)) is None:
+            return ""
+        text = known.output.since(known.output.shown, limit)
+        known.output.shown = known.output.end
+        return text
+
+    def peek(self, cell: str, limit: int = FRESH_CHARACTERS) -> str:
+        """All output so far, without marking it as shown."""
+        known = self._cells.get(cell)
+        return "" if known is None else known.output.since(0, limit)
+
+    def recorded(self, cell: str) -> None:
+        """What `fresh` has returned is written down, and the end if there was one: an ended cell is forgotten."""
+        if (known := self._cells.get(cell)) is None:
+            return
+        if (session := self._crew.get(known.session)) is not None:
+            session.line.send(Recorded(cell=cell, shown=known.output.shown))
+        if known.ended.is_set():
+            self._cells.remove(cell)
+            self._folder.forget_cell(cell)
+
+    def running(self) -> tuple[str, ...]:
+        """Cells that have not ended, oldest first; those that have not begun yet are among them."""
+        return self._cells.running()
+
+    async def names(self) -> tuple[Name, ...] | None:
+        """The variables of the stateful session, () if there is none; None while it runs a cell or stands still."""
+        if self._crew.stands_still:
+            return None
+        session = self._crew.stateful()
+        return () if session is None else await session.names(NAMES_SECONDS)
+
+    async def suspend(self) -> None:
+        """All of it stands still until `resume`. Cells given meanwhile begin after it."""
+        await self._crew.suspend()
+
+    async def resume(self) -> None:
+        await self._crew.resume()
+
+    async def kill(self) -> None:
+        """Ends every process, whatever it ignores, also of a sandbox never attached. Its cells end without a word."""
+        await self._stop_tasks()
+        await self._crew.kill()
+        self._cells.clear()
+
+    async def close(self) -> None:
+        """Lets go of it without ending it: a later gateway can attach."""
+        await self._stop_tasks()
+        await self._crew.close()
+
+    async def attach(self) -> Attached:
+        """Takes over what an earlier gateway has left. Before anything else; happenings may come before it returns."""
+        return await self._crew.attach()
+
+    async def _begin(self, known: Cell, code: str, *, stateful: bool) -> None:
+        if len(self._cells.running()) > RUNNING_MAX:
+            return self._cells.lose(known, f"it did not begin: {RUNNING_MAX} cells run already")
+        try:
+            session = await self._crew.session(stateful=stateful)
+        except (SandboxFailed, OSError) as error:
+            return self._cells.lose(known, f"it did not begin: {error}")
+        if known.unwanted:
+            self._cells.never_began(known)
+        elif others := self._cells.of(session.name):
+            self._cells.lose(known, f"it did not begin: the stateful session still runs {others[0].name}")
+        else:
+            known.session = session.name
+            self._folder.remember_cell(known.name, session.name)
+            try:
+                return session.line.send(Exec(cell=known.name, code=code))
+            except ValueError as error:
+                self._cells.lose(known, f"it did not begin: {error}")
+        if not stateful:
+            session.line.send(Stop())
+        return None
+
+    async def _stop(self, known: Cell) -> None:
+        for hard, seconds in zip((False, True), self._patience, strict=True):
+            await self._crew.going()
+            if (session := self._crew.get(known.session)) is not None:
+                session.line.send(Interrupt(cell=known.name, hard=hard))
+            if await self._is_over(known, seconds):
+                return
+        if (session := self._crew.get(known.session)) is not None:
+            await self._crew.end(session, OBSTINATE)
+
+    async def _is_over(self, known: Cell, seconds: float) -> bool:
+        """Whether the cell ends within that time, in which the sandbox does not stand still."""
+        while True:
+            try:
+                await asyncio.wait_for(known.ended.wait(), seconds)
+            except TimeoutError:
+                if not self._crew.stands_still:
+                    return False
+                await self._crew.going()
+            else:
+                return True
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _stop_tasks(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+
+def _minimal(python: str, workspace: Path) -> dict[str, str]:
+    """All that the code gets to see as its environment."""
+    return {
+        "PATH": os.pathsep.join((str(Path(python).parent), "/usr/local/bin", "/usr/bin", "/bin")),
+        "HOME": str(workspace),
+        "LANG": "C.UTF-8",
+        "MPLBACKEND": "Agg",  # no display
+        "OPENBLAS_NUM_THREADS": "1",  # numpy would start threads at import, before the fork
+    }

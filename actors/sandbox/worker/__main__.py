@@ -1,0 +1,24 @@
+"""The program that the host starts: loads this folder as a package of its own name, and becomes the zygote.
+
+The folder is not put on `sys.path`: inside the sandbox `import session` must find the user's file, never ours.
+"""
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+
+PACKAGE = "_frontdesk_worker"
+
+
+def main() -> None:
+    here = Path(__file__).resolve().parent
+    spec = importlib.util.spec_from_file_location(PACKAGE, here / "__init__.py", submodule_search_locations=[str(here)])
+    if spec is None:
+        raise ImportError(f"no worker in {here}")
+    sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
+    importlib.import_module(f"{PACKAGE}.zygote").main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""`primitives` as running code sees it: a dotted name called is a question to the host, and a `Call` its answer to be.
+
+Which names there are, and what they may do, only the host knows. Not here: how a call travels (`switchboard`).
+
+Nothing here takes a lock that an interrupt could leave locked for ever: KeyboardInterrupt may strike between any two
+lines of the main thread, and the thread that brings answers must never wait for it.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator
+from typing import Any
+
+
+class RemoteError(Exception):
+    """The host refused the call, or could not do it. Its text says why."""
+
+
+class Call:
+    """One call of a primitive, under way. `await call`, or `call.result()` in plain code; both raise RemoteError."""
+
+    def __init__(self, method: str) -> None:
+        self.method = method
+        self._answered = False
+        self._value: Any = None
+        self._error: str | None = None
+        self.looked_at = False
+        self._latch = threading.Lock()
+        self._latch.acquire()
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+
+    def done(self) -> bool:
+        return self._answered
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Waits for the answer, `timeout` seconds at most (then TimeoutError)."""
+        self._wait(timeout)
+        self.looked_at = True
+        if self._error is not None:
+            raise RemoteError(self._error)
+        return self._value
+
+    def exception(self, timeout: float | None = None) -> RemoteError | None:
+        """Waits as `result` does; the error instead of raising it, None if all went well."""
+        self._wait(timeout)
+        self.looked_at = True
+        return None if self._error is None else RemoteError(self._error)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        if not self._answered:
+            loop = asyncio.get_running_loop()
+            arrival = loop.create_future()
+            self._waiting.append((loop, arrival))
+            if self._answered:  # it came between the two looks
+                _arrive(arrival)
+            yield from arrival.__await__()
+        return self.result()
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"a Call has no {name!r}: get the answer of primitives.{self.__dict__.get('method')} first, "
+            "with `await call` or `call.result()`"
+        )
+
+    def __repr__(self) -> str:
+        state = "answered" if self._answered else "not answered yet"
+        return f"<Call of primitives.{self.method}, {state}: `await` it, or take `.result()`>"
+
+    def _wait(self, timeout: float | None) -> None:
+        if self._answered:
+            return
+        if not self._latch.acquire(timeout=-1 if timeout is None else timeout):
+            raise TimeoutError(f"primitives.{self.method} has not answered within {timeout} s")
+        self._latch.release()
+
+    def answer(self, value: Any, error: str | None) -> None:
+        """Once, by the thread that reads from the host."""
+        self._value, self._error, self._answered = value, error, True
+        self._latch.release()
+        while self._waiting:
+            loop, arrival = self._waiting.pop()
+            try:
+                loop.call_soon_threadsafe(_arrive, arrival)
+            except RuntimeError:  # a loop of asyncio.run that is closed by now: nobody waits there
+                continue
+
+
+def _arrive(arrival: "asyncio.Future[None]") -> None:
+    if not arrival.done():
+        arrival.set_result(None)
+
+
+class Primitives:
+    """Any attribute path; calling it asks the host."""
+
+    def __init__(self, ask: Callable[[str, tuple[Any, ...], dict[str, Any]], Call], path: str = "") -> None:
+        self._ask = ask
+        self._path = path
+
+    def __getattr__(self, name: str) -> "Primitives":
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Primitives(self._ask, f"{self._path}.{name}" if self._path else name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Call:
+        if not self._path:
+            raise TypeError("call one of the primitives: primitives.notify(text)")
+        return self._ask(self._path, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<primitives{'.' if self._path else ''}{self._path}>"

@@ -1,0 +1,235 @@
+"""The composition root: the one place that knows every part, and what each is given. Starting and stopping is here.
+
+Roles run side by side under their leases: one for each medium account (both directions), the brain, the actors.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from actors import prompt as actor_prompt
+from actors.primitives import contacts as contact_cards
+from actors.sandbox.host import Sandbox
+from actors.supervisor import ActionHost
+from actors.workshop import Box, Caller, Limits, Primitive, Workshop
+from brain.contacts import Contact, Contacts, contact_key, owner
+from brain.hold import Pace
+from brain.manager import Manager
+from frontdesk.console import Console
+from gateway import live
+from gateway.addresses import Address, journal_key
+from gateway.broker.protocol import Broker
+from gateway.broker.sqlite import SqliteBroker
+from gateway.clock import utc_now
+from gateway.events import MediumFact, identity_of
+from gateway.holding import Guard, supervise
+from gateway.journal import publish
+from gateway.live import LiveSignal
+from gateway.llm.model import Model
+from gateway.outbox import Outbox
+from gateway.record import decode
+from gateway.settings import Settings
+from mediums.medium import Medium
+
+if TYPE_CHECKING:
+    from actors.sandbox.words import Happening
+
+log = logging.getLogger(__name__)
+
+LEASE_SECONDS = 10.0
+STOP_SECONDS = 8.0
+UNISOLATED = "code of actors runs on this machine without isolation (sandbox.allow_unisolated)"
+NO_CODE = (
+    "code does not run here: this version has no isolation yet, and [sandbox] allow_unisolated is not set. "
+    "Tell the person that whoever runs this assistant must set it"
+)
+
+
+class Parts(msgspec.Struct, frozen=True, kw_only=True):
+    """What differs between a gateway, the demo and a test. `operator` hears what somebody must mend."""
+
+    brain_model: Model
+    actor_model: Model
+    operator: Callable[[str], None]
+    primitives: Sequence[Primitive] = ()
+    banner: Sequence[str] = ()
+    pace: Pace = Pace()
+    token: str = ""
+    opened: Callable[[str], None] = lambda url: None  # the local page listens at this address
+
+
+class App:
+    """One gateway process with all roles."""
+
+    def __init__(self, settings: Settings, parts: Parts) -> None:
+        self.settings, self.parts = settings, parts
+        self.worker = f"{socket.gethostname()}-{os.getpid()}"
+        self.manager: Manager | None = None
+        self.actions: ActionHost | None = None
+        self.mediums: dict[str, Medium] = {}
+        self.broker: Broker | None = None
+        self.people = people(settings)
+
+    async def run(self) -> None:
+        """Until cancelled; then every role ends cleanly, within STOP_SECONDS. Raises StoreUnusable."""
+        broker = self.broker = SqliteBroker(self.settings.store.path)
+        tasks = [asyncio.create_task(role, name=name) for name, role in self._roles(broker).items()]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                if task.done():
+                    task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            _, late = await asyncio.wait(tasks, timeout=STOP_SECONDS)
+            if late:
+                log.error("did not stop in %.0f s: %s", STOP_SECONDS, [task.get_name() for task in late])
+            await broker.close()
+
+    def _roles(self, broker: Broker) -> dict[str, Coroutine[None, None, None]]:
+        roles = {f"medium-{account}": partial(self._medium, broker, make) for account, make in self._makes(broker)}
+        roles |= {"brain": partial(self._brain, broker), "actors": partial(self._actors, broker)}
+        return {key: supervise(broker, key, LEASE_SECONDS, work) for key, work in roles.items()}
+
+    # --- mediums -----------------------------------------------------------------------------------------------------
+
+    def _makes(self, broker: Broker) -> list[tuple[str, Callable[[Guard], Medium]]]:
+        """Modules of mediums are imported only where they are used: each costs memory and time."""
+        made: list[tuple[str, Callable[[Guard], Medium]]] = []
+        if (web := self.settings.mediums.web) is not None:
+            from mediums.local.adapter import LocalMedium
+
+            def local(guard: Guard) -> Medium:
+                return LocalMedium(
+                    broker,
+                    guard,
+                    self.worker,
+                    listen=(web.listen.host, web.listen.port),
+                    token=self.parts.token,
+                    person=owner(self.people).name,
+                    assistant=self.settings.assistant.name,
+                    banner=self.parts.banner,
+                    console=Console(self),
+                )
+
+            made.append((LocalMedium.account, local))
+        if (telegram := self.settings.mediums.telegram) is not None:
+            from mediums.telegram.adapter import TelegramMedium
+
+            medium = TelegramMedium(telegram.token.reveal(), str(telegram.api_base))
+            made.append((medium.account, lambda _: medium))
+        return made
+
+    async def _medium(self, broker: Broker, make: Callable[[Guard], Medium], guard: Guard) -> None:
+        medium = make(guard)
+        self.mediums[medium.account] = medium
+        subject = f"evt.medium.{journal_key(medium.account)}"
+
+        async def publish_fact(fact: MediumFact) -> None:
+            await publish(broker, subject, fact, identity_of(fact))
+
+        signals: asyncio.Queue[LiveSignal] = asyncio.Queue(200)
+        unwatch = broker.watch(live.subject(medium.account), partial(_offer, signals))
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(medium.receive(publish_fact), name=f"receive {medium.account}")
+                group.create_task(Outbox(broker, medium, guard, self.worker).run(), name=f"send {medium.account}")
+                group.create_task(_show(medium, signals), name=f"show {medium.account}")
+                if medium.name == "local":
+                    group.create_task(self._announce(medium), name="announce local")
+        finally:
+            unwatch()
+
+    async def _announce(self, medium: Medium) -> None:
+        from mediums.local.adapter import LocalMedium
+
+        assert isinstance(medium, LocalMedium)
+        self.parts.opened(await medium.listening())
+
+    # --- brain and actors --------------------------------------------------------------------------------------------
+
+    async def _brain(self, broker: Broker, guard: Guard) -> None:
+        self.manager = Manager(
+            broker,
+            guard,
+            self.worker,
+            assistant=self.settings.assistant.name,
+            contacts=Contacts(self.people, self.settings.access.unknown, str(self.settings.assistant.timezone)),
+            model=self.parts.brain_model,
+            tell=lambda account, signal: broker.signal(live.subject(account), live.payload(signal)),
+            operator=self.parts.operator,
+            now=utc_now,
+            pace=self.parts.pace,
+        )
+        await self.manager.run()
+
+    async def _actors(self, broker: Broker, guard: Guard) -> None:
+        settings = self.settings
+        primitives = [contact_cards.find(self._cards), *self.parts.primitives]
+        stubs = actor_prompt.stubs(primitives)
+        folder = settings.store.path.resolve().parent / f"{settings.store.path.name}.actions"
+        python = str(settings.sandbox.python or sys.executable)
+
+        def box(key: str, emit: "Callable[[Happening], None]") -> Box:
+            return Sandbox(folder / key, emit, python, stubs=stubs)
+
+        work = Workshop(
+            model=self.parts.actor_model,
+            box=box,
+            primitives={primitive.method: primitive for primitive in primitives},
+            limits=Limits(
+                max_steps=settings.actors.max_steps,
+                max_minutes=settings.actors.max_minutes,
+                code_refused="" if settings.sandbox.allow_unisolated else NO_CODE,
+            ),
+            now=utc_now,
+            operator=self.parts.operator,
+            waiting=lambda key, after: host.waiting(key, after),  # noqa: PLW0108 - the host is made below
+        )
+        host = self.actions = ActionHost(broker, guard, self.worker, work)
+        await host.run()
+
+    def _cards(self, caller: Caller) -> list[contact_cards.Card]:
+        return [
+            contact_cards.Card(name=person.name, addresses=tuple(str(address) for address in person.addresses))
+            for person in self.people
+        ]
+
+
+def people(settings: Settings) -> list[Contact]:
+    """The contacts; the owner also has the local page and terminal. Without an owner, whoever is local is it."""
+    found = [
+        Contact(
+            key=contact_key(one.name),
+            name=one.name,
+            role=one.role,
+            addresses=one.addresses,
+            timezone=str(one.timezone or settings.assistant.timezone),
+        )
+        for one in settings.contacts
+    ]
+    if not any(person.role == "owner" for person in found):
+        found.insert(0, Contact(key="owner", name="You", role="owner", timezone=str(settings.assistant.timezone)))
+    first = found.index(owner(found))
+    local = tuple(Address(medium=medium, user="owner") for medium in ("web", "terminal"))
+    found[first] = msgspec.structs.replace(found[first], addresses=(*found[first].addresses, *local))
+    return found
+
+
+def _offer(signals: "asyncio.Queue[LiveSignal]", data: bytes) -> None:
+    """A medium that does not keep up misses some: all of it may be lost."""
+    if not signals.full():
+        signals.put_nowait(decode(data, LiveSignal))
+
+
+async def _show(medium: Medium, signals: "asyncio.Queue[LiveSignal]") -> None:
+    while True:
+        await medium.show(await signals.get())

@@ -1,0 +1,106 @@
+"""The command line. Each command imports what it needs when it runs: `--help` and a start cost nothing more."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from gateway.settings import Settings
+
+DEFAULT_CONFIG = "config.toml"
+config_option = click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    help=f"The settings; {DEFAULT_CONFIG} in this folder where there is one.",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="frontdesk")
+def main() -> None:
+    """One assistant on every medium: someone is always there to answer while the work goes on."""
+
+
+@main.command()
+@click.option("--plain", is_flag=True, help="For pipes: lines in, a transcript out, exit code 0 when all is well.")
+@click.option("--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Another sales.csv.")
+@click.option("--model", default=None, help='A litellm name, or "rehearsal"; found by itself where nothing is said.')
+@click.option("--pace", type=click.FloatRange(0, 60), default=1.0, show_default=True, help="Seconds at each step.")
+@click.option("--listen", default="127.0.0.1:0", show_default=True, help="Where the page is.")
+def demo(plain: bool, data: Path | None, model: str | None, pace: float, listen: str) -> None:
+    """A conversation that can be tried at once, without any account or key."""
+    from frontdesk.demo.tour import Options, run
+
+    options = Options(plain=plain, data=data, model=model, pace_seconds=pace, listen=listen)
+    sys.exit(asyncio.run(run(options)))
+
+
+@main.command()
+@config_option
+@click.option("--verbose", is_flag=True, help="Log everything, still without secrets.")
+def run(config: Path | None, verbose: bool) -> None:
+    """Start the gateway."""
+    from frontdesk.serve import CannotStart, serve
+
+    settings = _settings(config)
+    try:
+        asyncio.run(serve(settings, verbose=verbose))
+    except CannotStart as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@config_option
+@click.option("--plain", is_flag=True, help="For pipes: lines in, a transcript out.")
+def chat(config: Path | None, plain: bool) -> None:
+    """Talk to the running gateway in this terminal."""
+    from frontdesk.talk import converse
+
+    sys.exit(asyncio.run(converse(_settings(config), plain=plain)))
+
+
+@main.command()
+@config_option
+def actions(config: Path | None) -> None:
+    """What is in flight, and what has ended."""
+    _look(config, "actions", "")
+
+
+@main.command()
+@config_option
+@click.argument("message", default="")
+def trace(config: Path | None, message: str) -> None:
+    """Why: what was seen, decided and sent about MESSAGE (m12), or about the last ones."""
+    _look(config, "trace", message)
+
+
+@main.command()
+@config_option
+def doctor(config: Path | None) -> None:
+    """Check the settings, the store, the model and the mediums; say what to mend."""
+    from frontdesk.doctor import check
+
+    sys.exit(asyncio.run(check(_settings(config))))
+
+
+def _settings(config: Path | None) -> "Settings":
+    from gateway.config import ConfigError, load
+
+    path = config or (Path(DEFAULT_CONFIG) if Path(DEFAULT_CONFIG).exists() else None)
+    try:
+        return load(path, os.environ)
+    except ConfigError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _look(config: Path | None, what: str, about: str) -> None:
+    from frontdesk.talk import look_up
+
+    text, found = asyncio.run(look_up(_settings(config), what, about))
+    click.echo(text)
+    sys.exit(0 if found else 1)

@@ -1,0 +1,118 @@
+"""What the local page, the terminal and the command line can look up: why, what runs, which code. Markdown, read only.
+
+It reads the folds of the running gateway, and for an action that has ended its journal.
+"""
+
+from typing import TYPE_CHECKING
+
+from actors.entries import ActionEntry
+from actors.journal import ActionState
+from brain import prompt
+from brain.contacts import owner
+from brain.controls import status
+from brain.entries import Act, Decision, Speak, Steer, Wait, Withdraw
+from brain.lane import Lane
+from brain.state import ActionView, Exchange, LaneState
+from gateway.events import MessageReceived, Ref
+from gateway.journal import unstamped
+
+if TYPE_CHECKING:
+    from frontdesk.app import App
+
+TURNS_SHOWN = 3
+
+
+class Console:
+    """Of the owner's conversation: the local page is the owner's alone."""
+
+    def __init__(self, app: "App") -> None:
+        self._app = app
+
+    async def trace(self, about: str) -> str:
+        """Why: the turns about a message (`m12`, or its identity), or the last few."""
+        lane = self._lane()
+        state = lane.journal.state
+        found = [exchange for exchange in state.exchanges if not about or _is_about(exchange, about)]
+        if not found:
+            raise LookupError(f"No turn about {about}." if about else "Nothing was decided yet.")
+        return "\n\n".join(_turn(exchange, state, lane.frame) for exchange in found[-TURNS_SHOWN:])
+
+    async def code(self, about: str) -> str:
+        """The Python that an action ran: by label or name, or the newest."""
+        action = self._action(about)
+        state = await self._fold(action.key)
+        if not state.code:
+            return f"**{action.name}** ({action.label}) has not run any code."
+        cells = "\n\n".join(f"`{cell}`\n\n```python\n{code.strip()}\n```" for cell, code in state.code)
+        return f"**{action.name}** ({action.label}) ran:\n\n{cells}"
+
+    async def actions(self) -> str:
+        state = self._lane().journal.state
+        ended = [action for action in state.actions.values() if not action.in_flight]
+        lines = [status(state), *(f"- {a.name} ({a.label}) {a.phase}: {a.last[:200]}" for a in ended[-10:])]
+        return "\n".join(lines)
+
+    def _lane(self) -> Lane:
+        manager = self._app.manager
+        conversation = f"p-{owner(self._app.people).key}"
+        for lane in manager.lanes() if manager else ():
+            if lane.journal.state.conversation == conversation:
+                return lane
+        raise LookupError("Nothing was said here yet.")
+
+    def _action(self, about: str) -> ActionView:
+        actions = list(self._lane().journal.state.actions.values())
+        found = [a for a in actions if not about or about in (a.label, a.name)]
+        if not found:
+            known = ", ".join(f"{a.label} {a.name}" for a in actions) or "none"
+            raise LookupError(f"There is no action {about}. There are: {known}.")
+        return found[-1]
+
+    async def _fold(self, key: str) -> ActionState:
+        state = ActionState(key)
+        assert self._app.broker is not None
+        for stored in await self._app.broker.read(f"log.act.{key}"):
+            state.apply(unstamped(stored, ActionEntry)[2])
+        return state
+
+
+def _is_about(exchange: Exchange, about: str) -> bool:
+    for item in exchange.heard:
+        if about == item.label:
+            return True
+        if isinstance(item.fact, MessageReceived) and about in item.fact.identity:
+            return True
+    return False
+
+
+def _turn(exchange: Exchange, state: LaneState, frame: prompt.Frame) -> str:
+    decided = exchange.decided
+    heard = prompt.events_text(exchange.heard, state, frame.zone)
+    by = f"the model {decided.model}" if decided.by == "model" else f"code ({decided.by})"
+    lines = [f"**Turn {decided.turn}**, decided by {by}", "", "Heard:", "", "```", heard or "(nothing new)", "```", ""]
+    for n, decision in enumerate(decided.decisions):
+        lines.append(f"- {_decision(decision, state, Ref(state.conversation, decided.turn, n))}")
+    if decided.why:
+        lines.append(f"- on the way: {decided.why}")
+    if decided.usage is not None:
+        usage = decided.usage
+        cost = f", {usage.usd:.4f} USD" if usage.usd is not None else ""
+        lines.append(f"- cost: {usage.prompt_tokens} + {usage.completion_tokens} tokens{cost}")
+    return "\n".join(lines)
+
+
+def _decision(decision: Decision, state: LaneState, ref: Ref) -> str:
+    match decision:
+        case Speak(route=route, text=text):
+            send = state.sends.get(ref)
+            end = f", {send.outcome or 'on its way'}" if send else ""
+            return f"**said** on {route.medium}{end}: {text[:300]}"
+        case Wait(reason=reason):
+            return f"**stayed silent**: {reason}"
+        case Act(name=name, query=query, by=by):
+            return f"**started** {name} for {by.name}: {query[:300]}"
+        case Steer(verb=verb, action=key, text=text, by=by):
+            action = state.actions.get(key)
+            return f"**{verb}** {action.name if action else key} for {by.name}{f': {text[:300]}' if text else ''}"
+        case Withdraw(send=send_ref):
+            return f"**withdrew** {send_ref}"

@@ -1,0 +1,60 @@
+"""From the settings to the two models: one helper process for the conversation, one for the actors.
+
+`rehearsal` is a name like any other: rules instead of a language model, in this process.
+"""
+
+from collections.abc import Callable
+
+from frontdesk.rehearsal import desk_model, worker_model
+from gateway.llm.chain import Chain
+from gateway.llm.client import HelperModel, HelperProcess
+from gateway.llm.fitting import Fitting
+from gateway.llm.model import Model
+from gateway.settings import ModelSettings, Settings, endpoints
+
+REHEARSAL = "rehearsal"
+PACE_SECONDS = 1.0
+BUDGET_TOKENS = 100_000  # of a prompt; a provider that takes less says so, and gets less
+
+
+class Models:
+    """`start` them inside the loop, `close` them at the end."""
+
+    def __init__(
+        self, settings: Settings, notice: Callable[[str], None], *, pace_seconds: float = PACE_SECONDS
+    ) -> None:
+        self._helpers: dict[str, HelperProcess] = {}
+        self.brain = self._model(settings.model, "brain", "model", desk_model, notice)
+        self.actors = self._model(
+            settings.actor_model, "actors", "model.actor", lambda: worker_model(pace_seconds), notice
+        )
+
+    @property
+    def helpers(self) -> dict[str, HelperProcess]:
+        """By whom they serve; their memory is not the gateway's."""
+        return self._helpers
+
+    def start(self) -> None:
+        for helper in self._helpers.values():
+            helper.start()
+
+    async def close(self) -> None:
+        for helper in self._helpers.values():
+            await helper.close()
+
+    def _model(
+        self,
+        settings: ModelSettings,
+        label: str,
+        section: str,
+        rehearsal: Callable[[], Model],
+        notice: Callable[[str], None],
+    ) -> Model:
+        name = settings.name
+        assert name is not None
+        if name == REHEARSAL:
+            return rehearsal()
+        found = endpoints(settings, section)
+        helper = self._helpers[label] = HelperProcess(label, warm=tuple(one.name for one in found))
+        chain = Chain([HelperModel(helper, endpoint) for endpoint in found], notice=notice)
+        return Fitting(chain, budget_tokens=BUDGET_TOKENS)

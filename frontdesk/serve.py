@@ -1,0 +1,99 @@
+"""One gateway process from its settings to its end: the log, the token, the models, the signals that stop it."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from actors.workshop import Primitive
+from frontdesk.app import UNISOLATED, App, Parts
+from frontdesk.models import REHEARSAL, Models
+from gateway import logs
+from gateway.broker.sqlite import StoreUnusable
+from gateway.settings import Settings, all_secrets
+from mediums.local.server import CannotListen
+
+
+class CannotStart(Exception):
+    """What is missing or in the way, with the mend; nothing runs."""
+
+
+def local_token(settings: Settings) -> str:
+    """Of the settings, or made once and kept beside the store, for its owner's eyes only. Raises CannotStart."""
+    if settings.mediums.web is not None and settings.mediums.web.token is not None:
+        return settings.mediums.web.token.reveal()
+    path = Path(f"{settings.store.path}.token")
+    with contextlib.suppress(FileNotFoundError):
+        return path.read_text().strip()
+    token = secrets.token_urlsafe(24)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(token)
+    except OSError as error:
+        raise CannotStart(f"{path}: {error.strerror}. Set [store] path to a folder that can be written.") from error
+    return token
+
+
+async def serve(
+    settings: Settings,
+    *,
+    primitives: Callable[[Settings], Sequence[Primitive]] = lambda settings: (),
+    pace_seconds: float = 1.0,
+    verbose: bool = False,
+) -> None:
+    """Until SIGTERM or SIGINT, then ends cleanly. Raises CannotStart."""
+    if settings.model.name is None or settings.actor_model.name is None:
+        raise CannotStart('no model is set: write [model] name = "openai/…" (or "rehearsal") in config.toml.')
+    token = local_token(settings)
+    scrub = logs.Scrubber([*all_secrets(settings), token])
+    logs.setup(scrub, verbose=verbose)
+    models = Models(settings, logs.operator, pace_seconds=pace_seconds)
+    app = App(
+        settings,
+        Parts(
+            brain_model=models.brain,
+            actor_model=models.actors,
+            operator=logs.operator,
+            primitives=primitives(settings),
+            banner=banner(settings),
+            token=token,
+            opened=_say_opened,
+        ),
+    )
+    for line in banner(settings):
+        print(line, file=sys.stderr)  # noqa: T201 - before anything else, for whoever starts it
+    models.start()
+    running = asyncio.create_task(app.run())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
+    try:
+        await running
+    except asyncio.CancelledError:
+        return
+    except (StoreUnusable, CannotListen) as error:
+        raise CannotStart(str(error)) from error
+    finally:
+        await models.close()
+
+
+def banner(settings: Settings) -> list[str]:
+    lines = [f"{settings.assistant.name}: {model_line(settings)}"]
+    if settings.sandbox.allow_unisolated:
+        lines.append(f"Careful: {UNISOLATED}.")
+    return lines
+
+
+def model_line(settings: Settings) -> str:
+    if settings.model.name == REHEARSAL:
+        return "the rehearsal model answers: rules, not a language model."
+    where = f" at {settings.model.api_base}" if settings.model.api_base else ""
+    return f"{settings.model.name}{where} answers."
+
+
+def _say_opened(url: str) -> None:
+    print(f"Open {url}", file=sys.stderr, flush=True)  # noqa: T201 - the one place that shows the token, to its owner

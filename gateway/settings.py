@@ -1,0 +1,246 @@
+"""What can be set: the tables of config.toml as frozen values with their defaults. Reading a file is config.py's.
+
+A key is here when this version acts on it, and config.example.toml explains it. What later versions will act on stands
+in NOT_YET, so that it is refused by name and not as a typing error.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from gateway.addresses import Address
+from gateway.llm.model import Endpoint
+
+# A dotted key, or a dotted key and the values that fit a pattern.
+NOT_YET = frozenset(
+    {
+        "model.max_usd_per_day",
+        "model.tool_calls = 'schema'",
+        "model.actor.max_usd_per_day",
+        "model.actor.tool_calls = 'schema'",
+        "broker.url = 'nats://*'",
+        "mediums.slack",
+        "mediums.email",
+        "access.unknown = 'pair'",
+        "actors.max_live",
+        "actors.hibernate_after",
+        "actors.close_after",
+        "actors.max_usd",
+        "sandbox.network = 'none'",
+        "sandbox.network = 'proxy'",
+        "sandbox.allow",
+        "sandbox.memory_mb",
+    }
+)
+
+
+class Secret:
+    """A value that no log, no traceback and no printed settings show. `reveal` is for the one call that needs it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret(***)"
+
+    def __str__(self) -> str:
+        return "***"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+
+HttpUrl = NewType("HttpUrl", str)
+
+
+def http_url(text: str) -> HttpUrl:
+    """An http or https address, without a slash at its end. Raises ValueError for any other, and for a password in it.
+
+    The error does not repeat the text: a key may stand in it.
+    """
+    url = urlsplit(text)
+    if url.username or url.password:
+        raise ValueError("has a name or a password in it: leave them out; a key has its own place")
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise ValueError('is no address of a server: write "https://host" or "http://host:port"')
+    return HttpUrl(text.rstrip("/"))
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """A table of config.toml."""
+
+
+class Listen(msgspec.Struct, frozen=True):
+    """Where a server listens. Port 0 lets the system choose."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Listen":
+        """`host:port`, with an IPv6 host in brackets. Raises ValueError."""
+        host, colon, port = text.rpartition(":")
+        if not (colon and host and port.isascii() and port.isdigit() and int(port) < 65536):
+            raise ValueError(f'"{text}" is not host:port: write it as in "127.0.0.1:8765"')
+        return cls(host.removeprefix("[").removesuffix("]"), int(port))
+
+
+class AssistantSettings(Table, frozen=True, kw_only=True):
+    name: str = "Frontdesk"
+    timezone: ZoneInfo = ZoneInfo("UTC")
+
+
+class ModelSettings(Table, frozen=True, kw_only=True):
+    """`name` is None when no model is set up."""
+
+    name: str | None = None
+    api_base: HttpUrl | None = None
+    api_key: Secret | None = None
+    fallbacks: tuple[str, ...] = ()
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+    tool_calls: Literal["auto", "native"] = "auto"
+
+
+class StoreSettings(Table, frozen=True, kw_only=True):
+    path: Path = Path("frontdesk.db")
+
+
+class BrokerSettings(Table, frozen=True, kw_only=True):
+    url: Literal["sqlite"] = "sqlite"
+
+
+class TelegramSettings(Table, frozen=True, kw_only=True):
+    token: Secret
+    api_base: HttpUrl = HttpUrl("https://api.telegram.org")
+
+
+class WebSettings(Table, frozen=True, kw_only=True):
+    """A `token` of None asks for one to be made: there is no page without."""
+
+    listen: Listen = Listen("127.0.0.1", 8765)
+    token: Secret | None = None
+
+
+class MediumsSettings(Table, frozen=True, kw_only=True):
+    """A medium is on when its table is in the file. A file without any has the web page."""
+
+    telegram: TelegramSettings | None = None
+    web: WebSettings | None = None
+
+
+class ContactSettings(Table, frozen=True, kw_only=True):
+    name: str
+    addresses: tuple[Address, ...]
+    role: Literal["owner", "member", "guest"] = "member"
+    timezone: ZoneInfo | None = None
+
+
+class AccessSettings(Table, frozen=True, kw_only=True):
+    unknown: Literal["ignore", "reply"] = "ignore"
+
+
+class ActorsSettings(Table, frozen=True, kw_only=True):
+    """Bounds of one action, since a person's last word to it: at each it asks."""
+
+    max_steps: Annotated[int, msgspec.Meta(ge=1)] = 60
+    max_minutes: Annotated[float, msgspec.Meta(gt=0)] = 120.0
+
+
+class SandboxSettings(Table, frozen=True, kw_only=True):
+    """`allow_unisolated` must be said: in this version code runs in a plain child process."""
+
+    allow_unisolated: bool = False
+    network: Literal["host"] = "host"
+    python: Path | None = None
+
+
+class Settings(Table, frozen=True, kw_only=True):
+    """All of config.toml. `model` is the conversation's; `actor_model` has each key from [model.actor] or else from
+    [model]."""
+
+    assistant: AssistantSettings = AssistantSettings()
+    model: ModelSettings = ModelSettings()
+    actor_model: ModelSettings = msgspec.field(default=ModelSettings(), name="model.actor")
+    store: StoreSettings = StoreSettings()
+    broker: BrokerSettings = BrokerSettings()
+    mediums: MediumsSettings = MediumsSettings(web=WebSettings())
+    contacts: tuple[ContactSettings, ...] = ()
+    access: AccessSettings = AccessSettings()
+    actors: ActorsSettings = ActorsSettings()
+    sandbox: SandboxSettings = SandboxSettings()
+
+
+def endpoints(model: ModelSettings, section: str) -> tuple[Endpoint, ...]:
+    """The model and its fallbacks in their order, or none. `section` is the table that an error sends the operator to.
+
+    A key goes to the provider that it was given for: a fallback of another one has what litellm finds by itself.
+    """
+    if model.name is None:
+        return ()
+    key = model.api_key.reveal() if model.api_key else None
+    provider = _provider(model.name)
+    return tuple(
+        Endpoint(
+            name=name,
+            api_base=model.api_base if _provider(name) == provider else None,
+            api_key=key if _provider(name) == provider else None,
+            temperature=model.temperature,
+            section=section,
+        )
+        for name in (model.name, *model.fallbacks)
+    )
+
+
+def _provider(name: str) -> str:
+    return name.rpartition("/")[0].partition("/")[0]
+
+
+def all_secrets(settings: Settings) -> tuple[str, ...]:
+    """Every secret value that is set, for what must hide them."""
+    return tuple(dict.fromkeys(secret.reveal() for secret in _secrets(settings)))
+
+
+def _secrets(value: Any) -> Iterator[Secret]:
+    if isinstance(value, Secret):
+        yield value
+    elif isinstance(value, Table):
+        for name in value.__struct_fields__:
+            yield from _secrets(getattr(value, name))
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _secrets(item)
+
+
+def known_keys(kind: type[Table] = Settings, where: str = "") -> Iterator[str]:
+    """Every key that can be set, dotted."""
+    for field in msgspec.structs.fields(kind):
+        inner = without_none(field.type)
+        inner = get_args(inner)[0] if get_origin(inner) is tuple else inner
+        dotted = f"{where}.{field.encode_name}" if where else field.encode_name
+        if isinstance(inner, type) and issubclass(inner, Table):
+            yield from known_keys(inner, dotted)
+        else:
+            yield dotted
+
+
+def without_none(kind: Any) -> Any:
+    """The type that a key's value has when it is given."""
+    if get_origin(kind) in (Union, UnionType):
+        (kind,) = (part for part in get_args(kind) if part is not NoneType)
+    return kind

@@ -1,0 +1,69 @@
+// The box in which a message is written. Enter sends, Shift+Enter begins a line; a draft survives a reload.
+
+import { $ } from "./dom.js";
+
+const DRAFT = "frontdesk.draft";
+const HINT = "Enter sends · Shift+Enter for a new line · / for commands";
+const COMMANDS = "/trace why it was answered so · /code the Python that ran · /actions what is in flight";
+
+export class Composer {
+  /** `send(text)` is called with what is not empty. */
+  constructor(send) {
+    this.box = $("box");
+    this.send = send;
+    this.lastSent = "";
+    this.box.value = sessionStorage.getItem(DRAFT) ?? "";
+    this.box.addEventListener("input", () => this.changed());
+    this.box.addEventListener("keydown", (event) => this.key(event));
+    $("composer").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.submit();
+    });
+    document.addEventListener("keydown", (event) => this.shortcut(event));
+    this.changed();
+  }
+
+  submit() {
+    const text = this.box.value.trim();
+    if (!text) return;
+    this.lastSent = text;
+    this.fill("");
+    this.send(text);
+  }
+
+  fill(text) {
+    this.box.value = text;
+    this.box.setSelectionRange(text.length, text.length);
+    this.changed();
+  }
+
+  changed() {
+    const text = this.box.value;
+    sessionStorage.setItem(DRAFT, text);
+    this.box.style.height = "auto";
+    this.box.style.height = `${this.box.scrollHeight}px`;
+    $("composer").querySelector(".send").disabled = !text.trim();
+    $("hint").textContent = text.startsWith("/") ? COMMANDS : HINT;
+  }
+
+  key(event) {
+    if (event.isComposing) return;
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      this.submit();
+    } else if (event.key === "ArrowUp" && !this.box.value && this.lastSent) {
+      event.preventDefault();
+      this.fill(this.lastSent);
+    } else if (event.key === "Escape") {
+      this.box.blur();
+      $("stream").focus();
+    }
+  }
+
+  shortcut(event) {
+    const writing = event.target.closest("input, textarea");
+    if (event.key !== "/" || writing || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    this.box.focus();
+  }
+}

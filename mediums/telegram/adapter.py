@@ -1,0 +1,215 @@
+"""The Telegram medium: the long poll, the sends, the typing sign, and an honest word about all three.
+
+Owns the connection's life and the order of "durable, then confirmed": an update is confirmed by the offset of the next
+poll, which starts only when each fact of this one is published. What payloads mean is in `wire` and `words`.
+"""
+
+import asyncio
+import importlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from gateway.addresses import Route
+from gateway.live import LiveSignal, Typing
+from gateway.record import Record
+from mediums import markup
+from mediums.medium import Health, Publish, Rejected, SurelyNotSent
+from mediums.telegram import failures, wire
+from mediums.telegram.failures import CallFailed, Refusal
+from mediums.telegram.signs import TypingSigns
+from mediums.telegram.words import Me, Payload
+
+if TYPE_CHECKING:
+    from mediums.telegram.client import Client
+
+log = logging.getLogger(__name__)
+
+REMEMBERED = 2000  # texts by which an edit that changed nothing is known; one of an older message counts as a change
+CONFLICT_PROBE_SECONDS = 5
+MENDS = 3  # one for each thing that `wire.mended` may give up
+
+
+class Pace(Record, frozen=True, kw_only=True):
+    """How long things may take, in seconds. The defaults are right for api.telegram.org."""
+
+    poll_seconds: int = 25
+    call_seconds: float = 15.0
+    first_pause_seconds: float = 0.5
+    longest_pause_seconds: float = 30.0
+    publishing_seconds: float = 10.0
+    typing_seconds: float = 4.0
+
+
+class TelegramMedium:
+    """One bot. Sends are not repeatable: Telegram knows no key by which it would show a message once."""
+
+    name = wire.MEDIUM
+    repeatable = False
+
+    def __init__(self, token: str, api_base: str = "https://api.telegram.org", pace: Pace | None = None) -> None:
+        """`api_base` without a trailing slash. Raises ValueError for what cannot be a bot token."""
+        self.account = wire.account_of(token)
+        self._token, self._api_base, self._pace = token, api_base, pace or Pace()
+        self._client: Client | None = None
+        self._said: OrderedDict[str, str] = OrderedDict()
+        self._marked: OrderedDict[tuple[str, str, str | None], str] = OrderedDict()
+        self._trouble = "not connected to Telegram yet"
+        self._publishing_since: float | None = None
+        self._typing = TypingSigns(self._show_typing, self._pace.typing_seconds)
+
+    # --- receiving ---------------------------------------------------------------------------------------------------
+
+    async def receive(self, publish: Publish) -> None:
+        """For ever. Updates that a failed `publish` left unconfirmed come again with the next call."""
+        try:
+            await self._poll(publish)
+        finally:
+            self._trouble = self._trouble or "no longer receiving"
+            self._publishing_since = None
+            await self.close()
+
+    async def _poll(self, publish: Publish) -> None:
+        failed = wait_seconds = 0
+        offset: int | None = None
+        me: Me | None = None
+        while True:
+            try:
+                client = await self._connected()
+                me = me or await client.me()
+                updates = await client.updates(offset, wait_seconds)
+            except CallFailed as error:
+                failed += 1
+                wait_seconds = self._probe_seconds(error)
+                await self._rest(error, failed)
+                continue
+            self._well()
+            failed, wait_seconds = 0, self._pace.poll_seconds
+            for update in updates:
+                offset = await self._take(update, me, publish) + 1
+
+    async def _take(self, update: Payload, me: Me, publish: Publish) -> int:
+        """Published if it is a message; what cannot be read is logged and passed over. Returns its id."""
+        try:
+            heard = wire.heard(update, me, self._said.get(wire.message_key(update)))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            log.exception("%s: update %s cannot be read and is passed over", self.account, update.get("update_id"))
+            heard = None
+        if heard is not None:
+            if heard.fact is not None:
+                self._publishing_since = time.monotonic()
+                await publish(heard.fact)
+                self._publishing_since = None
+            _remember(self._said, heard.key, heard.said)
+        return int(update["update_id"])
+
+    async def _rest(self, error: CallFailed, failed: int) -> None:
+        """Says what is wrong, once, and waits."""
+        text = str(error)
+        if text != self._trouble:
+            log.warning("%s: %s", self.account, text)
+        self._trouble = text
+        await asyncio.sleep(self._pause_seconds(error, failed))
+
+    def _probe_seconds(self, error: CallFailed) -> int:
+        """After a failure the next poll does not wait, so that health tells at once when all is well again. Against
+        another poller an answer proves nothing, as each poll ends the other's: only one that is left alone does."""
+        conflict = isinstance(error.failure, Refusal) and error.failure.status == 409
+        return min(CONFLICT_PROBE_SECONDS, self._pace.poll_seconds) if conflict else 0
+
+    def _pause_seconds(self, error: CallFailed, failed: int) -> float:
+        if error.retry_after_seconds is not None:
+            return error.retry_after_seconds
+        if isinstance(error.failure, Refusal) and error.failure.status in (401, 404):
+            return self._pace.longest_pause_seconds
+        grown: float = self._pace.first_pause_seconds * 2 ** min(failed - 1, 16)
+        return min(grown, self._pace.longest_pause_seconds)
+
+    def _well(self) -> None:
+        if self._trouble:
+            log.info("%s: receiving", self.account)
+        self._trouble = ""
+
+    # --- sending -----------------------------------------------------------------------------------------------------
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """At most 4096 UTF-16 units each as shown: https://core.telegram.org/bots/api#sendmessage"""
+        return markup.split(text, wire.fullness)
+
+    async def send(self, route: Route, text: str, key: str) -> None:
+        """In groups the first of several parts is marked as a reply. `key` is not used."""
+        answered = route.reply_to or ""
+        marked = wire.shows_replies(route) and self._marked.get(route.room) != answered
+        call: wire.SendMessage | None = wire.message(route, text, marked)
+        for _ in range(MENDS + 1):
+            if call is None:
+                break
+            try:
+                await (await self._connected()).send(call)
+            except CallFailed as error:
+                call = wire.mended(call, error.failure)
+                if call is None:
+                    self._hold_signs(route, error)
+                    raise failures.end(error.failure) from None
+                log.info("%s: a message is sent in another form: %s", self.account, error)
+            else:
+                _remember(self._marked, route.room, answered)
+                return
+        raise SurelyNotSent("Telegram refused each form of the message")
+
+    # --- live --------------------------------------------------------------------------------------------------------
+
+    async def show(self, signal: LiveSignal) -> None:
+        """Typing, repeated while it is on. Other signals have no sign on Telegram."""
+        if isinstance(signal, Typing):
+            self._typing.turn(signal.route, signal.on)
+
+    async def _show_typing(self, route: Route) -> float | None:
+        """None, or for how many seconds this chat must be left alone."""
+        try:
+            chat, thread = wire.place(route)
+            await (await self._connected()).typing(chat, thread)
+        except CallFailed as error:
+            return error.retry_after_seconds
+        except Rejected:
+            return None
+        return None
+
+    def _hold_signs(self, route: Route, error: CallFailed) -> None:
+        if error.retry_after_seconds:
+            self._typing.hold(route.place, error.retry_after_seconds)
+
+    # --- the connection ----------------------------------------------------------------------------------------------
+
+    def health(self) -> Health:
+        since = self._publishing_since
+        if since is not None and time.monotonic() - since > self._pace.publishing_seconds:
+            waited = time.monotonic() - since
+            return Health(well=False, text=f"a message waits since {waited:.0f} s to be stored: look at the broker")
+        return Health(well=not self._trouble, text=self._trouble)
+
+    async def close(self) -> None:
+        """Ends the typing signs and the connections. A later call connects anew."""
+        await self._typing.close()
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _connected(self) -> "Client":
+        if self._client is None:
+            # 0.4 s of importing, which a start without Telegram does not pay, nor anyone else's turn.
+            await asyncio.to_thread(importlib.import_module, "mediums.telegram.client")
+        if self._client is None:  # still: nobody was quicker
+            from mediums.telegram.client import Client
+
+            self._client = Client(self._token, self._api_base, self._pace.call_seconds)
+        return self._client
+
+
+def _remember(memory: OrderedDict[Any, str], key: Hashable, text: str) -> None:
+    memory[key] = text
+    memory.move_to_end(key)
+    if len(memory) > REMEMBERED:
+        memory.popitem(last=False)

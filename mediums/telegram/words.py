@@ -1,0 +1,213 @@
+"""What a Telegram message says, as one text for a reader: mentions taken out, attachments named, quotes marked. Pure.
+
+Offsets are in UTF-16 code units (https://core.telegram.org/bots/api#messageentity), so all cutting is done on UTF-16.
+Words that are not the author's own (a quote, a forwarded message) stand behind `> `, under a line that says whose
+they are: nothing inside them can end the quote.
+"""
+
+from typing import Any
+
+from gateway.record import Record, whole_text
+
+QUOTE_LENGTH = 1000  # characters of a fragment the author chose
+REPLY_LENGTH = 300  # of a message that is merely answered
+NAME_LENGTH = 60
+
+Payload = dict[str, Any]
+
+
+class Me(Record, frozen=True, kw_only=True):
+    """The bot's own account, as getMe tells it."""
+
+    id: int
+    username: str
+
+
+def said(message: Payload, me: Me) -> str:
+    """The author's own words, without the mention that called the bot. Empty for what is no message of a person."""
+    text, entities = _text_and_entities(message)
+    pieces = [attachment(message), _own_words(text, entities, me)]
+    words = "\n".join(piece for piece in pieces if piece)
+    return words or text.strip()
+
+
+def context(message: Payload, me: Me) -> str:
+    """Whose other words the message comes with, quoted; empty when there are none."""
+    if is_topic_root(message):
+        return ""
+    answered = message.get("reply_to_message") or message.get("external_reply") or {}
+    fragment = (message.get("quote") or {}).get("text", "")
+    text = fragment or said(answered, me)
+    if not text:
+        return ""
+    whose = _whose(answered, message, me)
+    return _quoted(f"[{whose}, quoted here:]", _cut(text, QUOTE_LENGTH if fragment else REPLY_LENGTH))
+
+
+def forwarded(message: Payload, words: str) -> str:
+    """A forwarded message is somebody else's words, all of it."""
+    origin = message.get("forward_origin")
+    return _quoted(f"[forwarded, written by {_origin(origin)}:]", words) if origin else words
+
+
+def is_topic_root(message: Payload) -> bool:
+    """In a forum topic every message that answers none "replies" to the service message that opened the topic."""
+    answered = message.get("reply_to_message") or {}
+    return "forum_topic_created" in answered or (
+        bool(message.get("is_topic_message")) and answered.get("message_id") == message.get("message_thread_id")
+    )
+
+
+def addressed(message: Payload, me: Me) -> bool:
+    """In a group: the bot is mentioned, named by a command, or one of its messages is answered.
+
+    Only entities count, as Telegram marks neither code nor addresses as mentions; a command for another bot is its.
+    """
+    text, entities = _text_and_entities(message)
+    calls = [_called(text, entity) for entity in entities]
+    commands = [name for kind, name in calls if kind == "bot_command" and "@" in name]
+    if commands and not any(_is_command_for(me, name) for name in commands):
+        return False
+    answered = {} if is_topic_root(message) else message.get("reply_to_message") or {}
+    return (
+        answered.get("from", {}).get("id") == me.id
+        or any(_is_command_for(me, name) for name in commands)
+        or any(_is_mention_of(me, entity, name) for entity, (_, name) in zip(entities, calls, strict=True))
+    )
+
+
+def name_of(sender: Payload) -> str:
+    """Of a user or of a chat that speaks as itself."""
+    full = f"{sender.get('first_name', '')} {sender.get('last_name', '')}"
+    return _one_line(full) or _one_line(sender.get("title", "")) or sender.get("username", "") or "somebody"
+
+
+def attachment(message: Payload) -> str:
+    """What came with it or instead of words, in brackets. What can be read at once is written out."""
+    for kind, describe in _ATTACHMENTS.items():
+        if kind in message:
+            return f"[{describe(message[kind])}]"
+    return ""
+
+
+# --- inside a text ---------------------------------------------------------------------------------------------------
+
+
+def _text_and_entities(message: Payload) -> tuple[str, list[Payload]]:
+    if "text" in message:
+        return message["text"], message.get("entities", [])
+    return message.get("caption", ""), message.get("caption_entities", [])
+
+
+def _own_words(text: str, entities: list[Payload], me: Me) -> str:
+    """Hidden links are written out; mentions of the bot go, with the comma or colon that calls it."""
+    units = _units(text)
+    for entity in sorted(entities, key=lambda entity: -entity["offset"]):
+        start, end = 2 * entity["offset"], 2 * (entity["offset"] + entity["length"])
+        kind, name = _called(text, entity)
+        if start < 0 or end > len(units):
+            continue
+        if kind == "text_link" and entity.get("url", "").rstrip("/") != name.rstrip("/"):
+            units = units[:end] + _units(f" ({entity['url']})") + units[end:]
+        elif _is_command_for(me, name) and kind == "bot_command":
+            units = units[:start] + _units(name.partition("@")[0]) + units[end:]
+        elif _is_mention_of(me, entity, name):
+            before, after = _string(units[:start]), _string(units[end:])
+            at_the_start = not before.strip()
+            after = after.lstrip(" ,:") if at_the_start or before.endswith(" ") else after
+            units = _units(before + after)
+    return _string(units).strip()
+
+
+def _called(text: str, entity: Payload) -> tuple[str, str]:
+    start, length = entity["offset"], entity["length"]
+    return entity["type"], _string(_units(text)[2 * start : 2 * (start + length)]) if start >= 0 else ""
+
+
+def _is_mention_of(me: Me, entity: Payload, name: str) -> bool:
+    if entity["type"] == "text_mention":
+        return bool(entity.get("user", {}).get("id") == me.id)
+    return entity["type"] == "mention" and name.casefold() == f"@{me.username}".casefold()
+
+
+def _is_command_for(me: Me, name: str) -> bool:
+    return name.startswith("/") and name.partition("@")[2].casefold() == me.username.casefold()
+
+
+def _units(text: str) -> bytes:
+    return text.encode("utf-16-le", "surrogatepass")
+
+
+def _string(units: bytes) -> str:
+    return whole_text(units.decode("utf-16-le", "surrogatepass"))
+
+
+# --- other people's words --------------------------------------------------------------------------------------------
+
+
+def _whose(answered: Payload, message: Payload, me: Me) -> str:
+    if answered.get("origin"):
+        return f"{_origin(answered['origin'])} wrote elsewhere"
+    author = answered.get("sender_chat") or answered.get("from") or {}
+    if author.get("id") == me.id:
+        return "you wrote"
+    if author and author.get("id") == (message.get("sender_chat") or message.get("from") or {}).get("id"):
+        return "they wrote earlier"
+    return f"{name_of(author)} wrote"
+
+
+def _origin(origin: Payload) -> str:
+    """https://core.telegram.org/bots/api#messageorigin"""
+    if origin.get("type") == "hidden_user":
+        return _one_line(origin.get("sender_user_name", "")) or "somebody"
+    return name_of(origin.get("sender_user") or origin.get("sender_chat") or origin.get("chat") or {})
+
+
+def _quoted(heading: str, text: str) -> str:
+    return heading + "\n" + "\n".join(f"> {line}" for line in text.splitlines())
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def _one_line(text: str) -> str:
+    """A name cannot close the bracket that it stands in."""
+    return " ".join(text.translate({ord("["): "(", ord("]"): ")"}).split())[:NAME_LENGTH]
+
+
+# --- attachments -----------------------------------------------------------------------------------------------------
+
+
+def _unread(what: str) -> Any:
+    return lambda _: f"{what}, not yet readable"
+
+
+def _file(what: str) -> Any:
+    return lambda file: f"{what} {_one_line(file.get('file_name', ''))}".rstrip() + ", not yet readable"
+
+
+def _place(place: Payload) -> str:
+    return f"location {place['latitude']}, {place['longitude']}"
+
+
+_ATTACHMENTS: dict[str, Any] = {
+    "photo": _unread("photo"),
+    "animation": _file("animation"),  # before document: an animation carries both
+    "document": _file("file"),
+    "voice": _unread("voice message"),
+    "video": _file("video"),
+    "video_note": _unread("video message"),
+    "audio": _file("audio"),
+    "paid_media": _unread("paid media"),
+    "story": _unread("story"),
+    "checklist": _unread("checklist"),
+    "game": _unread("game"),
+    "invoice": _unread("invoice"),
+    "sticker": lambda sticker: f"sticker {sticker.get('emoji', '')}".rstrip(),
+    "dice": lambda dice: f"dice {dice['emoji']} {dice['value']}",
+    "contact": lambda who: f"contact: {name_of(who)}, {who['phone_number']}",
+    "venue": lambda venue: f"{_one_line(venue['title'])}, {_one_line(venue['address'])}, {_place(venue['location'])}",
+    "location": _place,
+    "poll": lambda poll: f"poll: {poll['question']} " + " / ".join(option["text"] for option in poll["options"]),
+}

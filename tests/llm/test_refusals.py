@@ -1,0 +1,21 @@
+"""Refusals, as pure functions."""
+
+from gateway.llm.model import Endpoint
+from gateway.llm.refusals import refusal, retry_after
+
+
+def test_retry_after_is_seconds_or_a_date_or_milliseconds() -> None:
+    assert retry_after({"retry-after": "20"}) == 20
+    assert retry_after({"retry-after-ms": "1500", "retry-after": "2"}) == 1.5
+    date = {"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT", "date": "Wed, 21 Oct 2026 07:28:00 GMT"}
+    assert retry_after(date) == 30
+    assert retry_after({"retry-after": "soon"}) is None
+    assert retry_after({}) is None
+
+
+def test_an_endpoint_never_shows_its_key() -> None:
+    endpoint = Endpoint(name="openai/x", api_base="http://x", api_key="very-secret", section="model.actor")
+    assert "very-secret" not in f"{endpoint} {endpoint!r}"
+    told = refusal(endpoint, 401, "bad key: very-secret, Bearer abc, sk-proj-1234567890abcdef")
+    assert not any(word in told.for_operator for word in ("very-secret", "abc,", "1234567890"))
+    assert "set model.actor.api_key" in told.for_operator

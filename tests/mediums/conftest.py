@@ -1,0 +1,16 @@
+import pytest
+
+from tests.mediums.stages import STAGES, open_stage
+from tests.mediums.stages.telegram import open_stage as open_telegram
+
+
+@pytest.fixture(params=STAGES)
+async def stage(request):
+    async with open_stage(request.param) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def telegram():
+    async with open_telegram() as opened:
+        yield opened

@@ -1,0 +1,54 @@
+"""Waiting for what a medium does, by events; and looking again and again only where it tells nobody."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from gateway.events import MediumFact, MessageReceived
+from mediums.medium import Medium, Publish
+
+WAIT_SECONDS = 5.0
+LOOK_AGAIN_SECONDS = 0.005
+
+
+class Inbox:
+    """A `publish` that keeps what it was given, durable for as long as the test runs."""
+
+    def __init__(self) -> None:
+        self.facts: list[MediumFact] = []
+        self._more = asyncio.Event()
+
+    async def __call__(self, fact: MediumFact) -> None:
+        self.facts.append(fact)
+        self._more.set()
+
+    @property
+    def texts(self) -> list[str]:
+        return [fact.text for fact in self.facts]
+
+    async def has(self, count: int) -> list[MessageReceived]:
+        """The first `count` facts, once they are here."""
+        async with asyncio.timeout(WAIT_SECONDS):
+            while len(self.facts) < count:
+                self._more.clear()
+                await self._more.wait()
+        found = [fact for fact in self.facts[:count] if isinstance(fact, MessageReceived)]
+        assert len(found) == count
+        return found
+
+
+@contextlib.asynccontextmanager
+async def receiving(medium: Medium, publish: Publish) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(medium.receive(publish))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def eventually(true: Callable[[], Any]) -> None:
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not true():
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)

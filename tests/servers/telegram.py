@@ -1,0 +1,421 @@
+"""The Bot API on a real socket, with the people who use it: https://core.telegram.org/bots/api
+
+    async with BotApi() as server:
+        ana = server.person("Ana")
+        ana.says("hello")                                  # handed to the next getUpdates of TelegramMedium(
+        ...                                                #     server.token, server.base_url)
+        shown = await server.sees(ana, "Hello, Ana")       # waits for it, by events
+        assert server.seen_by(ana) == ["Hello, Ana"]
+
+It holds to what the real one does: an update is kept until a later offset confirms it, a second poll ends the first
+with 409, lengths are counted in UTF-16 after the entities are parsed, entity errors name a byte offset. Faults are
+scripted per method, used up in order, or last while a state does:
+
+    server.script("sendMessage", Refuse(429, "Too Many Requests", retry_after=3), LOST_ANSWER)
+    ana.blocks();  await server.goes_down();  await server.comes_back();  server.revoke()
+
+Not modelled: albums' timing, topics' creation, webhooks, rates per chat, files.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from aiohttp import web
+
+from tests.servers.telegram_entities import BadEntities, parsed, utf16_length
+
+Payload = dict[str, Any]
+
+MESSAGE_LIMIT = 4096  # UTF-16 units
+TEXT_BYTES_MAX = 32768
+BATCH = 100
+ACTIONS = ("typing", "upload_photo", "record_voice", "upload_voice", "upload_document", "choose_sticker")
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """An answer other than "ok"; nothing is done."""
+
+    status: int
+    description: str
+    retry_after: int | None = None
+    migrate_to_chat_id: int | None = None
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+
+
+DROPPED = Fault("the connection is closed before anything is done")
+LOST_ANSWER = Fault("it is done, and the connection is closed instead of an answer")
+SILENCE = Fault("nothing is done, and no answer comes for as long as the server lives")
+
+
+class _Refused(Exception):
+    def __init__(self, status: int, description: str, **parameters: int) -> None:
+        self.status, self.description, self.parameters = status, description, parameters
+
+
+# --- people and what they see ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Person:
+    """Somebody with Telegram. In `says`, what the Bot API would add to the message may be given by name."""
+
+    server: "BotApi"
+    id: int
+    name: str
+
+    @property
+    def chat(self) -> Payload:
+        """The private one with the bot."""
+        return {"id": self.id, "type": "private", "first_name": self.name}
+
+    @property
+    def user(self) -> Payload:
+        return {"id": self.id, "is_bot": False, "first_name": self.name}
+
+    def says(self, text: str | None, chat: Payload | None = None, **fields: Any) -> Payload:
+        """Sends it at once; returns the message as the Bot API tells it."""
+        return self.server.deliver(self.user, chat or self.chat, text, fields)
+
+    def edits(self, message: Payload, text: str, **fields: Any) -> Payload:
+        return self.server.edit(message, text, fields)
+
+    def blocks(self) -> None:
+        self.server.blocked.add(self.id)
+
+    def unblocks(self) -> None:
+        self.server.blocked.discard(self.id)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A message of the bot. `text` is what is read, `html` what was sent, `at` on the monotonic clock."""
+
+    chat: int
+    text: str
+    html: str
+    formatted: bool
+    thread: int | None
+    reply_to: int | None
+    at: float
+    message_id: int
+
+
+@dataclass(frozen=True)
+class Call:
+    method: str
+    parameters: Payload
+    at: float
+
+
+@dataclass
+class _Poll:
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class BotApi:
+    """`handed_at[update_id]` is when an update was first written to a poll, `said_at[message_id]` when it was said;
+    both on the monotonic clock, as are `calls` and what is `shown`."""
+
+    def __init__(self, token: str = "8123:synthetic-token", username: str = "helperbot") -> None:
+        self.token = token
+        self.me = {"id": int(token.partition(":")[0]), "is_bot": True, "first_name": "Helper", "username": username}
+        self.shown: list[Shown] = []
+        self.calls: list[Call] = []
+        self.blocked: set[int] = set()
+        self.handed_at: dict[int, float] = {}
+        self.said_at: dict[int, float] = {}
+        self._updates: list[Payload] = []
+        self._messages: dict[tuple[int, int], Payload] = {}
+        self._chats: dict[int, Payload] = {}
+        self._scripts: dict[str, deque[Refuse | Fault]] = defaultdict(deque)
+        self._update_ids, self._message_ids, self._people = (
+            itertools.count(1000),
+            itertools.count(1),
+            itertools.count(7),
+        )
+        self._poll: _Poll | None = None
+        self._changed = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def __aenter__(self) -> Self:
+        await self.comes_back()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.goes_down()
+
+    # --- people ------------------------------------------------------------------------------------------------------
+
+    def person(self, name: str) -> Person:
+        person = Person(self, next(self._people), name)
+        self._chats[person.id] = person.chat
+        return person
+
+    def group(self, title: str, chat_id: int = -1001234567890, **fields: Any) -> Payload:
+        """A supergroup that the bot is in; pass it as `chat` to `says`."""
+        chat = {"id": chat_id, "type": "supergroup", "title": title, **fields}
+        self._chats[chat_id] = chat
+        return chat
+
+    def deliver(self, sender: Payload, chat: Payload, text: str | None, fields: Payload) -> Payload:
+        message = {"message_id": next(self._message_ids), "from": sender, "chat": chat, "date": int(time.time())}
+        message |= ({} if text is None else {"text": text}) | fields
+        self._messages[chat["id"], message["message_id"]] = message
+        self.said_at[message["message_id"]] = time.monotonic()
+        self.update(message=message)
+        return message
+
+    def edit(self, message: Payload, text: str, fields: Payload) -> Payload:
+        edited = message | {"text": text, "edit_date": int(time.time())} | fields
+        self._messages[message["chat"]["id"], message["message_id"]] = edited
+        self.update(edited_message=edited)
+        return edited
+
+    def update(self, **content: Any) -> Payload:
+        """Any update at all, as it is."""
+        update = {"update_id": next(self._update_ids), **content}
+        self._updates.append(update)
+        self._notify()
+        return update
+
+    @property
+    def unconfirmed(self) -> list[Payload]:
+        return list(self._updates)
+
+    # --- what is seen ------------------------------------------------------------------------------------------------
+
+    def seen_by(self, chat: "Person | Payload | int") -> list[str]:
+        """What stands in the chat from the bot, in order, as it is read."""
+        return [shown.text for shown in self.shown if shown.chat == _chat_id(chat)]
+
+    async def sees(
+        self, chat: "Person | Payload | int", wanted: str | Callable[[Shown], bool], within_seconds: float = 5.0
+    ) -> Shown:
+        """The first message of the bot there that holds this text, or fulfils this; waits for it."""
+        fulfils = wanted if callable(wanted) else lambda shown: wanted in shown.text
+
+        def found() -> Shown | None:
+            return next((one for one in self.shown if one.chat == _chat_id(chat) and fulfils(one)), None)
+
+        await self.until(found, within_seconds, lambda: f"seen there: {self.seen_by(chat)}")
+        shown = found()
+        assert shown is not None
+        return shown
+
+    async def until(
+        self, ready: Callable[[], Any], within_seconds: float = 5.0, instead: Callable[[], str] = lambda: ""
+    ) -> None:
+        """Looks again at each thing that happens here. AssertionError after `within_seconds`."""
+        try:
+            async with asyncio.timeout(within_seconds):
+                while not ready():
+                    await self._changed.wait()
+        except TimeoutError:
+            calls = ", ".join(call.method for call in self.calls[-8:])
+            raise AssertionError(f"not within {within_seconds} s; {instead()}; last calls: {calls}") from None
+
+    def called(self, method: str) -> list[Call]:
+        return [call for call in self.calls if call.method == method]
+
+    # --- faults ------------------------------------------------------------------------------------------------------
+
+    def script(self, method: str, *faults: Refuse | Fault) -> None:
+        """The next calls of `method` meet these, one each."""
+        self._scripts[method.lower()].extend(faults)
+
+    def revoke(self) -> None:
+        """The token is no longer any good; `self.token` is the new one."""
+        self.token = f"{self.me['id']}:another-token"
+
+    async def goes_down(self) -> None:
+        """Connections are refused and open ones closed. Nothing is forgotten."""
+        self._ended.set()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def comes_back(self) -> None:
+        """On the same port."""
+        self._ended = asyncio.Event()
+        app = web.Application()
+        app.router.add_route("*", "/bot{token}/{method}", self._answer)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.5, access_log=None)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    # --- the calls ---------------------------------------------------------------------------------------------------
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        method = request.match_info["method"]
+        parameters = {**request.query, **(await request.post() if request.method == "POST" else {})}
+        self.calls.append(Call(method, parameters, time.monotonic()))
+        self._notify()
+        script = self._scripts[method.lower()]
+        fault = script.popleft() if script else None
+        try:
+            result = await self._done(request.match_info["token"], method, parameters, fault)
+        except _Refused as refused:
+            body = {"ok": False, "error_code": refused.status, "description": refused.description}
+            parts = {"parameters": refused.parameters} if refused.parameters else {}
+            return web.json_response(body | parts, status=refused.status)
+        if fault in (DROPPED, LOST_ANSWER):
+            assert request.transport is not None
+            request.transport.close()
+        return web.json_response({"ok": True, "result": result})
+
+    async def _done(self, token: str, method: str, parameters: Payload, fault: Refuse | Fault | None) -> Any:
+        if token != self.token:
+            raise _Refused(401, "Unauthorized")
+        if isinstance(fault, Refuse):
+            stated = {"retry_after": fault.retry_after, "migrate_to_chat_id": fault.migrate_to_chat_id}
+            raise _Refused(fault.status, fault.description, **{key: value for key, value in stated.items() if value})
+        if fault == SILENCE:
+            await self._ended.wait()
+        if fault in (SILENCE, DROPPED):
+            return None
+        methods: dict[str, Callable[[Payload], Coroutine[Any, Any, Any]]] = {
+            "getme": self._get_me,
+            "getupdates": self._get_updates,
+            "sendmessage": self._send_message,
+            "sendchataction": self._send_chat_action,
+        }
+        if method.lower() not in methods:
+            raise _Refused(404, "Not Found")
+        return await methods[method.lower()](parameters)
+
+    async def _get_me(self, _: Payload) -> Payload:
+        return self.me
+
+    async def _get_updates(self, parameters: Payload) -> list[Payload]:
+        if self._poll is not None:
+            self._poll.ended.set()
+        mine = self._poll = _Poll()
+        offset = int(parameters.get("offset", 0))
+        if offset > 0:
+            self._updates = [update for update in self._updates if update["update_id"] >= offset]
+            self._notify()
+        kinds = json.loads(parameters.get("allowed_updates", "[]"))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(float(parameters.get("timeout", 0))):
+                while not self._waiting(kinds) and not mine.ended.is_set() and not self._ended.is_set():
+                    await _first_of(self._changed, mine.ended, self._ended)
+        if mine.ended.is_set():
+            raise _Refused(
+                409,
+                "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running",
+            )
+        self._poll = None if self._poll is mine else self._poll
+        handed = self._waiting(kinds)[:BATCH]
+        for update in handed:
+            self.handed_at.setdefault(update["update_id"], time.monotonic())
+        return handed
+
+    def _waiting(self, kinds: list[str]) -> list[Payload]:
+        return [update for update in self._updates if not kinds or any(kind in update for kind in kinds)]
+
+    async def _send_message(self, parameters: Payload) -> Payload:
+        chat = self._chat(parameters)
+        raw = parameters.get("text", "")
+        text = self._text(raw, parameters.get("parse_mode"))
+        thread = parameters.get("message_thread_id")
+        reply_to = self._replied(chat, json.loads(parameters.get("reply_parameters", "{}")))
+        message = {
+            "message_id": next(self._message_ids),
+            "from": self.me,
+            "chat": chat,
+            "date": int(time.time()),
+            "text": text,
+        }
+        self._messages[chat["id"], message["message_id"]] = message
+        self.shown.append(
+            Shown(
+                chat=chat["id"],
+                text=text,
+                html=raw,
+                formatted="parse_mode" in parameters,
+                thread=None if thread is None else int(thread),
+                reply_to=reply_to,
+                at=time.monotonic(),
+                message_id=message["message_id"],
+            )
+        )
+        self._notify()
+        return message
+
+    async def _send_chat_action(self, parameters: Payload) -> bool:
+        self._chat(parameters)
+        if parameters.get("action") not in ACTIONS:
+            raise _Refused(400, "Bad Request: wrong parameter action in request")
+        return True
+
+    def _chat(self, parameters: Payload) -> Payload:
+        chat = self._chats.get(int(parameters.get("chat_id", 0)))
+        if chat is None:
+            raise _Refused(400, "Bad Request: chat not found")
+        if chat["id"] in self.blocked:
+            raise _Refused(403, "Forbidden: bot was blocked by the user")
+        return chat
+
+    def _text(self, raw: str, parse_mode: str | None) -> str:
+        if len(raw.encode()) > TEXT_BYTES_MAX:
+            raise _Refused(400, "Bad Request: text is too long")
+        try:
+            text = (parsed(raw) if parse_mode else raw).strip()
+        except BadEntities as error:
+            raise _Refused(400, f"Bad Request: can't parse entities: {error}") from None
+        if not text:
+            raise _Refused(400, "Bad Request: message text is empty")
+        if utf16_length(text) > MESSAGE_LIMIT:
+            raise _Refused(400, "Bad Request: message is too long")
+        return text
+
+    def _replied(self, chat: Payload, reply: Payload) -> int | None:
+        if not reply:
+            return None
+        if (chat["id"], reply["message_id"]) not in self._messages:
+            raise _Refused(400, "Bad Request: message to be replied not found")
+        return int(reply["message_id"])
+
+    def forget(self, message: Payload) -> None:
+        """As if its author had deleted it."""
+        self._messages.pop((message["chat"]["id"], message["message_id"]))
+
+
+def _chat_id(chat: "Person | Payload | int") -> int:
+    return chat.id if isinstance(chat, Person) else chat if isinstance(chat, int) else int(chat["id"])
+
+
+async def _first_of(*events: asyncio.Event) -> None:
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in waiting:
+            one.cancel()
