@@ -44,7 +44,7 @@ if not mails:
     raise RuntimeError("there is nobody called {name} with a mail address")
 
 def chosen_by(answer):
-    said = answer.lower().replace("<", " ").replace(">", " ").replace(",", " ").split()
+    said = answer.lower().replace("(", " ").replace(")", " ").replace(",", " ").split()
     places = {{"first": 0, "second": 1, "third": 2, "last": -1}}
     for word in said:
         if word in places:
@@ -56,11 +56,11 @@ chosen = list(mails)
 for hint in {hints}:
     chosen = chosen_by(hint) or chosen
 while len(chosen) != 1:
-    options = [f"{{name}} <{{mail}}>" for name, mail in mails.items()]
+    options = [f"{{name}} ({{mail}})" for name, mail in mails.items()]
     chosen = chosen_by(await primitives.request_clarification("Which {name}?", options=options))
 subject = summary.splitlines()[0].rstrip(":")
 print(await primitives.mail.send(to=mails[chosen[0]], subject=subject, text=summary))
-print(f"Sent to {{chosen[0]}} <{{mails[chosen[0]]}}>.")
+print(f"Sent to {{chosen[0]}}.")
 """
 
 

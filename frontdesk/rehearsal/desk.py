@@ -43,11 +43,13 @@ def decide(request: Request) -> Generation:
     texts: list[str] = []
     made: list[RawCall] = []
     said = [event.text for event in events if event.kind == "message"]
+    before = [str(m["content"]) for m in request.messages[: state_at - 1] if m["role"] == "user"]
+    earlier = [event.text for content in before for event in _events(content) if event.kind == "message"]
     for event in events:
         if event.kind != "message" and (told := _tell(event)):
             texts.append(told)
     if said:
-        text, call_made = _answer(said, running, tools)
+        text, call_made = _answer(said, earlier, running, tools)
         texts += [text] if text else []
         made += [call_made] if call_made else []
     if not texts and not made:
@@ -109,7 +111,7 @@ def _tell(event: Event) -> str:
             return ""
 
 
-def _answer(said: list[str], running: list[Running], tools: set[str]) -> tuple[str, RawCall | None]:
+def _answer(said: list[str], earlier: list[str], running: list[Running], tools: set[str]) -> tuple[str, RawCall | None]:
     text = said[-1]
     asking = [action for action in running if action.questions]
     busy = [action for action in running if action.phase in ("running", "paused")]
@@ -133,6 +135,8 @@ def _answer(said: list[str], running: list[Running], tools: set[str]) -> tuple[s
     work = [one for one in said if words.is_work(one) or words.named_spec(one) or words.recipient(one)]
     if work:
         return "On it.", call("act", name="sales", query=" ".join(work), persist=True)
+    if busy and earlier and words.recipient(earlier[-1]):  # more about whom it goes to, before anybody asked
+        return "I've passed that on.", call(f"interject_{busy[-1].name}__{busy[-1].label}", message=text)
     return f"I don't understand that. {CAN}", None
 
 

@@ -1,0 +1,143 @@
+"""`frontdesk doctor`: tries each part for real, and says of each what is well or what mends it. Changes nothing."""
+
+import asyncio
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import click
+
+from actors.sandbox.host import Sandbox
+from actors.sandbox.words import CellDone, Happening
+from frontdesk.models import REHEARSAL, Models
+from gateway.broker.sqlite import SqliteBroker, StoreUnusable
+from gateway.llm.model import Model, ModelError, Request
+from gateway.record import Record
+from gateway.settings import Settings
+
+MODEL_SECONDS, SANDBOX_SECONDS, CONNECT_SECONDS = 60.0, 10.0, 10.0
+
+
+class Finding(Record, frozen=True, kw_only=True):
+    part: str
+    well: bool
+    text: str
+
+
+async def check(settings: Settings) -> int:
+    """Prints a line for each part; the exit code is 0 when all is well."""
+    bad = 0
+    async for finding in _findings(settings):
+        bad += not finding.well
+        click.echo(f"{'ok  ' if finding.well else 'MEND'}  {finding.part}: {finding.text}")
+    return 1 if bad else 0
+
+
+async def _findings(settings: Settings) -> AsyncIterator[Finding]:
+    yield await _store(settings)
+    async for finding in _models(settings):
+        yield finding
+    yield await _sandbox(settings)
+    if settings.mediums.web is not None:
+        yield _web(settings)
+    if settings.mediums.telegram is not None:
+        yield await _telegram(settings)
+
+
+async def _store(settings: Settings) -> Finding:
+    try:
+        broker = SqliteBroker(settings.store.path)
+    except StoreUnusable as error:
+        running = "is in use by process" in str(error)
+        text = f"a gateway is running on {settings.store.path}" if running else str(error)
+        return Finding(part="store", well=running, text=text)
+    await broker.close()
+    return Finding(part="store", well=True, text=f"{settings.store.path} can be written")
+
+
+async def _models(settings: Settings) -> AsyncIterator[Finding]:
+    if settings.model.name is None or settings.actor_model.name is None:
+        yield Finding(part="model", well=False, text='none is set: write [model] name = "openai/…" in config.toml')
+        return
+    notices: list[str] = []
+    models = Models(settings, notices.append)
+    models.start()
+    try:
+        yield await _answers("model", models.brain)
+        if settings.actor_model != settings.model:
+            yield await _answers("model.actor", models.actors)
+    finally:
+        await models.close()
+    for text in notices:
+        yield Finding(part="model", well=False, text=text)
+
+
+async def _answers(part: str, model: Model) -> Finding:
+    if model.name.startswith(REHEARSAL):
+        return Finding(part=part, well=True, text="the rehearsal model (rules, not a language model)")
+    request = Request(messages=[{"role": "user", "content": "Answer with the one word: yes"}], max_tokens=200)
+    try:
+        async with asyncio.timeout(MODEL_SECONDS):
+            generation = await model.generate(request)
+    except ModelError as error:
+        return Finding(part=part, well=False, text=error.for_operator)
+    except TimeoutError:
+        return Finding(part=part, well=False, text=f"{model.name} gave no answer in {MODEL_SECONDS:.0f} s")
+    return Finding(part=part, well=True, text=f"{generation.model or model.name} answers")
+
+
+async def _sandbox(settings: Settings) -> Finding:
+    if not settings.sandbox.allow_unisolated:
+        mend = "this version has no isolation: set [sandbox] allow_unisolated = true, where that is right"
+        return Finding(part="sandbox", well=False, text=f"code of actors does not run: {mend}")
+    done: asyncio.Future[Happening] = asyncio.get_running_loop().create_future()
+    with tempfile.TemporaryDirectory(prefix="frontdesk-doctor-") as folder:
+        box = Sandbox(Path(folder), done.set_result, str(settings.sandbox.python or sys.executable))
+        try:
+            await box.execute("cell1", "6 * 7", stateful=False)
+            async with asyncio.timeout(SANDBOX_SECONDS):
+                happening = await done
+        except TimeoutError:
+            return Finding(part="sandbox", well=False, text="Python did not run in time: see [sandbox] python")
+        finally:
+            await box.kill()
+            await box.close()
+    well = isinstance(happening, CellDone) and happening.value == "42"
+    text = "Python runs, without isolation (allow_unisolated)" if well else f"Python does not run: {happening}"
+    return Finding(part="sandbox", well=well, text=text)
+
+
+def _web(settings: Settings) -> Finding:
+    web = settings.mediums.web
+    assert web is not None
+    family = socket.AF_INET6 if ":" in web.listen.host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((web.listen.host, web.listen.port))
+        except OSError as error:
+            text = f"{web.listen} cannot be used ({error.strerror}): a gateway runs there, or change mediums.web.listen"
+            return Finding(part="web", well=False, text=text)
+    return Finding(part="web", well=True, text=f"{web.listen} is free")
+
+
+async def _telegram(settings: Settings) -> Finding:
+    from telegram import Bot
+    from telegram.error import InvalidToken, TelegramError
+
+    telegram = settings.mediums.telegram
+    assert telegram is not None
+    base = str(telegram.api_base)
+    bot = Bot(telegram.token.reveal(), base_url=f"{base}/bot", base_file_url=f"{base}/file/bot")
+    try:
+        me = await bot.get_me(connect_timeout=CONNECT_SECONDS, read_timeout=CONNECT_SECONDS)
+    except InvalidToken:
+        return Finding(part="telegram", well=False, text="Telegram refused the token: set mediums.telegram.token")
+    except TelegramError as error:
+        text = str(error).replace(telegram.token.reveal(), "***")
+        return Finding(part="telegram", well=False, text=f"{base} cannot be reached: {text}")
+    finally:
+        await bot.shutdown()
+    return Finding(part="telegram", well=True, text=f"this is @{me.username}")
