@@ -14,8 +14,8 @@ from frontdesk.app import UNISOLATED, App, Parts
 from frontdesk.models import REHEARSAL, Models
 from gateway import logs
 from gateway.broker.sqlite import StoreUnusable
+from gateway.holding import CannotServe
 from gateway.settings import Settings, all_secrets
-from mediums.local.server import CannotListen
 
 
 class CannotStart(Exception):
@@ -75,7 +75,7 @@ async def serve(
         await running
     except asyncio.CancelledError:
         return
-    except (StoreUnusable, CannotListen) as error:
+    except (StoreUnusable, CannotServe) as error:
         raise CannotStart(str(error)) from error
     finally:
         await models.close()

@@ -16,6 +16,10 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 30.0
 HEALTHY_SECONDS = 60.0  # a round that lasted so long begins the back-off anew
 
 
+class CannotServe(Exception):
+    """A role cannot do its work, and starting it again will not help: the process ends and says what to mend."""
+
+
 class Guard:
     """What stands before every effect of a holder."""
 
@@ -64,6 +68,8 @@ async def _renew(lease: Lease, ttl_seconds: float) -> None:
 async def supervise(broker: Broker, key: str, ttl_seconds: float, work: Role) -> None:
     """A role for as long as the process lives: standby, holder, deposed or failed, standby again with back-off.
 
+    Raises CannotServe when that is why it failed.
+
     Each round is a task of its own. Python 3.11's TaskGroup drops a cancellation that meets an error, and leaves
     `cancelling()` at 1 after an ordinary one, so neither can be asked here.
     """
@@ -76,13 +82,17 @@ async def supervise(broker: Broker, key: str, ttl_seconds: float, work: Role) ->
         finally:
             turn.cancel()
             await asyncio.wait({turn})
-        if turn.cancelled():
-            return
-        error = turn.exception()
-        if error is None:
-            return
+        error = None if turn.cancelled() else turn.exception()
+        if hopeless := _hopeless(error):
+            raise hopeless
         if boot_seconds() - began > HEALTHY_SECONDS:
             pause = FIRST_PAUSE_SECONDS
         log.error("%s stopped and starts again in %.1f s", key, pause, exc_info=error)
         await asyncio.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+
+def _hopeless(error: BaseException | None) -> CannotServe | None:
+    if isinstance(error, BaseExceptionGroup):
+        return next((found for inner in error.exceptions if (found := _hopeless(inner))), None)
+    return error if isinstance(error, CannotServe) else None

@@ -6,6 +6,7 @@ a connection socket.py, the journal room.py; what may be lost (typing, the panel
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol, assert_never
 
 from gateway.addresses import Route
@@ -57,7 +58,7 @@ class LocalMedium:
         now: Now = utc_now,
     ) -> None:
         self._hub = Hub(assistant, person, banner)
-        self._new_room = lambda: Room(broker, guard, worker, self._hub.room)
+        self._new_room = partial(Room, broker, guard, worker)
         self._listen, self._token, self._console, self._now = listen, token, console, now
         self._open = asyncio.Event()
         self._listening = asyncio.Event()
@@ -83,7 +84,7 @@ class LocalMedium:
         self._publish = publish
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._hub.reopen()
-        self._room = self._new_room()
+        self._room = self._new_room(self._hub.room)
         await self._room.open()
         self._open.set()
         work = [self._failed, *map(asyncio.ensure_future, (self._room.run(), self._settle()))]
@@ -98,7 +99,7 @@ class LocalMedium:
 
     async def _serve(self, work: Sequence[asyncio.Future[None]]) -> None:
         """Until any of the work ends, and then as it ended."""
-        server = Server(*self._listen, self._token, self._hub, self)
+        self._server = server = Server(*self._listen, self._token, self._hub, self)
         try:
             await server.start()
         except CannotListen as error:

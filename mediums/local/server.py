@@ -11,6 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
+from gateway.holding import CannotServe
 from mediums.local import wire
 from mediums.local.access import Access
 from mediums.local.hub import Hub
@@ -27,7 +28,7 @@ LOCKED = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class CannotListen(Exception):
+class CannotListen(CannotServe):
     """The address cannot be listened on; the text says why and which key mends it."""
 
 

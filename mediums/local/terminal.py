@@ -87,8 +87,7 @@ class _Terminal:
 
     def _take(self, line: str) -> None:
         look = look_of(line)
-        self._print_heading("you", "terminal")
-        self._print_plain(line)
+        self._print_said("terminal", line)
         if line == "/help":
             self._print_note(HELP)
         elif look:
@@ -120,11 +119,9 @@ class _Terminal:
             case wire.Post(position=position) if position <= (self._older or 0):
                 pass
             case wire.Post(author="assistant"):
-                self._print_heading(event.name, event.medium)
-                self._print_markdown(event.text)
+                self._print_markdown(event.text, _heading(event.name, event.medium))
             case wire.Post(id=said) if said not in self._own:
-                self._print_heading("you", event.medium, event.pressed)
-                self._print_plain(event.text)
+                self._print_said(event.medium, event.text, event.pressed)
             case wire.Decided(silence=silence, position=position) if silence and position > (self._older or 0):
                 self._print_note(f"left alone: {silence}")
             case wire.Looked(text=text):
@@ -136,37 +133,38 @@ class _Terminal:
 
     # --- drawing -----------------------------------------------------------------------------------------------------
 
-    def _print_heading(self, name: str, medium: str, pressed: str = "") -> None:
-        from rich.text import Text
-
-        label = "" if medium == "terminal" else f" · {medium}"
-        style = "bold" if name == "you" else "bold cyan"
-        self._draw(Text.assemble("\n", (printable(name), style), (label, "dim"), (f"  {printable(pressed)}", "dim")))
-
-    def _print_plain(self, text: str) -> None:
-        from rich.text import Text
-
-        if text:
-            self._draw(Text(printable(text)))
-
     def _print_note(self, text: str) -> None:
         from rich.text import Text
 
         self._draw(Text(printable(text), style="dim italic"))
 
-    def _print_markdown(self, text: str) -> None:
+    def _print_said(self, medium: str, text: str, pressed: str = "") -> None:
+        from rich.text import Text
+
+        self._draw(_heading("you", medium, pressed), *([Text(printable(text))] if text else []))
+
+    def _print_markdown(self, text: str, *heading: Any) -> None:
         from rich.markdown import Markdown
 
-        self._draw(Markdown(printable(text), hyperlinks=False))
+        self._draw(*heading, Markdown(printable(text), hyperlinks=False))
 
-    def _draw(self, what: Any) -> None:
+    def _draw(self, *parts: Any) -> None:
         """Through the library of the prompt, which puts it above the line that is being typed."""
         from prompt_toolkit import print_formatted_text
         from prompt_toolkit.formatted_text import ANSI
         from rich.console import Console
 
         width = min(self._session.output.get_size().columns, LONGEST_LINE)
-        drawn = Console(file=StringIO(), force_terminal=True, color_system="standard", width=width)
-        drawn.print(what)
-        assert isinstance(drawn.file, StringIO)
-        print_formatted_text(ANSI(drawn.file.getvalue().rstrip("\n")))
+        drawn = StringIO()
+        console = Console(file=drawn, force_terminal=True, color_system="standard", width=width)
+        for part in parts:
+            console.print(part)
+        print_formatted_text(ANSI(drawn.getvalue().rstrip("\n")))
+
+
+def _heading(name: str, medium: str, pressed: str = "") -> Any:
+    from rich.text import Text
+
+    style = "bold" if name == "you" else "bold cyan"
+    labels = [label for label in ("" if medium == "terminal" else medium, printable(pressed)) if label]
+    return Text.assemble("\n", (printable(name), style), ("".join(f" · {label}" for label in labels), "dim"))

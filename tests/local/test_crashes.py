@@ -96,8 +96,8 @@ async def test_a_cut_connection_is_made_again_and_nothing_is_shown_twice(home, c
     client.say("one")
     seen = await until(client, is_post("one", "assistant"))
     await expect(words(page, "assistant")).to_have_text(["one"])
-    home.medium._hub.closing = True
-    home.medium._hub.wake()
+    for connection in home.medium._server._runner.server.connections:
+        connection.transport.abort()
     client.say("two")
     seen += await until(client, is_post("two", "assistant"))
     assert posts(seen) == [("you", "one"), ("assistant", "one"), ("you", "two"), ("assistant", "two")]

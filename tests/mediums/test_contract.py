@@ -34,7 +34,7 @@ async def test_a_message_says_where_it_comes_from_and_where_its_answer_goes(stag
         (fact,) = await inbox.has(1)
         await medium.send(fact.route, "welcome", "key/0")
         await stage.sees("welcome")
-    assert fact.route.medium == fact.author.address.medium == medium.name
+    assert fact.route.medium == fact.author.address.medium == stage.route.medium
     assert fact.route.account == medium.account
     assert fact.route.room == stage.route.room
     assert fact.private

@@ -12,6 +12,7 @@ from gateway.addresses import Route
 from gateway.live import Typing
 from mediums.medium import OutcomeUnknown, Rejected, SurelyNotSent
 from mediums.telegram.adapter import Pace
+from mediums.telegram.failures import CallFailed
 from tests.mediums.stages.telegram import QUICK
 from tests.mediums.waiting import Inbox, eventually, receiving
 from tests.servers.telegram import DROPPED, LOST_ANSWER, SILENCE, Refuse
@@ -71,6 +72,38 @@ async def test_tg07_a_lasting_conflict_says_who_and_goes_on_slowly(telegram, cap
     at = [call.at for call in telegram.server.called("getUpdates")]
     assert at[-1] - at[-2] >= QUICK.longest_pause_seconds * 0.9
     assert caplog.text.count("another program") == 1
+
+
+async def test_tg07_against_a_rival_an_answer_at_once_proves_nothing(telegram, caplog):
+    medium = telegram.medium()
+    async with receiving(medium, Inbox()):
+        await eventually(lambda: medium.health().well)
+        caplog.set_level(logging.INFO)
+        telegram.server.rival = True
+        await telegram.says("to wake the poll")
+        await telegram.server.until(lambda: len(telegram.server.called("getUpdates")) >= 8)
+        assert "another program" in medium.health().text
+        assert "receiving" not in caplog.text.replace("another program receives", "")
+        telegram.server.rival = False
+        await telegram.says("the rival is gone")
+        await eventually(lambda: medium.health().well)
+
+
+async def test_tg07_a_pool_that_lost_its_connection_is_replaced(telegram):
+    """The connection is taken and never given back, as by a request that was cancelled at a bad moment."""
+    from mediums.telegram.client import Client
+
+    client = Client(telegram.server.token, telegram.server.base_url, call_seconds=5)
+    telegram.server.script("getMe", SILENCE)
+    address = f"{telegram.server.base_url}/bot{telegram.server.token}/getMe"
+    taken = asyncio.create_task(client._polling.request.post(address, read_timeout=60))
+    await telegram.server.until(lambda: telegram.server.called("getMe"))
+    with pytest.raises(CallFailed, match="PoolTimeout"):
+        await client.updates(None, 0)
+    assert await client.updates(None, 0) == []
+    await client.close()
+    await asyncio.wait([taken])
+    assert taken.exception() is not None
 
 
 async def test_tg07_a_second_poller_is_told_to_go_and_the_first_recovers(telegram):

@@ -30,96 +30,29 @@ from typing import Any, Self
 from aiohttp import web
 
 from tests.servers.telegram_entities import BadEntities, parsed, utf16_length
-
-Payload = dict[str, Any]
+from tests.servers.telegram_people import (
+    DROPPED,
+    LOST_ANSWER,
+    SILENCE,
+    Call,
+    Fault,
+    Payload,
+    Person,
+    Refuse,
+    Shown,
+)
 
 MESSAGE_LIMIT = 4096  # UTF-16 units
 TEXT_BYTES_MAX = 32768
 BATCH = 100
 ACTIONS = ("typing", "upload_photo", "record_voice", "upload_voice", "upload_document", "choose_sticker")
 
-
-# --- faults ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Refuse:
-    """An answer other than "ok"; nothing is done."""
-
-    status: int
-    description: str
-    retry_after: int | None = None
-    migrate_to_chat_id: int | None = None
-
-
-@dataclass(frozen=True)
-class Fault:
-    name: str
-
-
-DROPPED = Fault("the connection is closed before anything is done")
-LOST_ANSWER = Fault("it is done, and the connection is closed instead of an answer")
-SILENCE = Fault("nothing is done, and no answer comes for as long as the server lives")
+__all__ = ["DROPPED", "LOST_ANSWER", "SILENCE", "BotApi", "Call", "Fault", "Person", "Refuse", "Shown"]
 
 
 class _Refused(Exception):
     def __init__(self, status: int, description: str, **parameters: int) -> None:
         self.status, self.description, self.parameters = status, description, parameters
-
-
-# --- people and what they see ----------------------------------------------------------------------------------------
-
-
-@dataclass
-class Person:
-    """Somebody with Telegram. In `says`, what the Bot API would add to the message may be given by name."""
-
-    server: "BotApi"
-    id: int
-    name: str
-
-    @property
-    def chat(self) -> Payload:
-        """The private one with the bot."""
-        return {"id": self.id, "type": "private", "first_name": self.name}
-
-    @property
-    def user(self) -> Payload:
-        return {"id": self.id, "is_bot": False, "first_name": self.name}
-
-    def says(self, text: str | None, chat: Payload | None = None, **fields: Any) -> Payload:
-        """Sends it at once; returns the message as the Bot API tells it."""
-        return self.server.deliver(self.user, chat or self.chat, text, fields)
-
-    def edits(self, message: Payload, text: str, **fields: Any) -> Payload:
-        return self.server.edit(message, text, fields)
-
-    def blocks(self) -> None:
-        self.server.blocked.add(self.id)
-
-    def unblocks(self) -> None:
-        self.server.blocked.discard(self.id)
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A message of the bot. `text` is what is read, `html` what was sent, `at` on the monotonic clock."""
-
-    chat: int
-    text: str
-    html: str
-    formatted: bool
-    thread: int | None
-    reply_to: int | None
-    at: float
-    message_id: int
-
-
-@dataclass(frozen=True)
-class Call:
-    method: str
-    parameters: Payload
-    at: float
 
 
 @dataclass
@@ -137,6 +70,7 @@ class BotApi:
         self.shown: list[Shown] = []
         self.calls: list[Call] = []
         self.blocked: set[int] = set()
+        self.rival = False  # another program polls as eagerly: a poll that waits is ended by its next one
         self.handed_at: dict[int, float] = {}
         self.said_at: dict[int, float] = {}
         self._updates: list[Payload] = []
@@ -324,9 +258,9 @@ class BotApi:
         kinds = json.loads(parameters.get("allowed_updates", "[]"))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(float(parameters.get("timeout", 0))):
-                while not self._waiting(kinds) and not mine.ended.is_set() and not self._ended.is_set():
+                while not (self._waiting(kinds) or self.rival or mine.ended.is_set() or self._ended.is_set()):
                     await _first_of(self._changed, mine.ended, self._ended)
-        if mine.ended.is_set():
+        if mine.ended.is_set() or (self.rival and float(parameters.get("timeout", 0)) > 0):
             raise _Refused(
                 409,
                 "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running",

@@ -15,6 +15,8 @@ from typing import Any
 class RemoteError(Exception):
     """The host refused the call, or could not do it. Its text says why."""
 
+    __module__ = "__main__"  # where the code finds it, and how tracebacks name it: without our folder
+
 
 class Call:
     """One call of a primitive, under way. `await call`, or `call.result()` in plain code; both raise RemoteError."""

@@ -136,9 +136,9 @@ class Runner:
         self._task = task = self._loop.create_task(coroutine)
         try:
             return self._loop.run_until_complete(task)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancelled:
             if self._interrupted == self._cell:
-                raise KeyboardInterrupt from None
+                raise KeyboardInterrupt().with_traceback(cancelled.__traceback__) from None
             raise
         except (KeyboardInterrupt, SystemExit):
             if not task.done():  # it struck a task of an earlier cell, or the loop itself

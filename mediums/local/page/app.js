@@ -17,7 +17,7 @@ let connected = false;
 const room = new Room({
   state(state) {
     connected = state === "connected";
-    $("connection").dataset.state = state;
+    $("connection").dataset.state = document.body.dataset.connection = state;
     write($("connection"), STATES[state]);
     stream.connection(connected);
     if (!connected) stream.typing(false);
@@ -41,6 +41,7 @@ const room = new Room({
     stream.decided(decided.ids, decided.silence);
     caughtUp(decided);
   },
+  accepted: (accepted) => stream.accepted(accepted.id),
   refused(refused) {
     stream.refused(refused.id, refused.why);
     if (refused.said && !$("box").value) composer.fill(refused.said.text);

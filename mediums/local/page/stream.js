@@ -3,6 +3,7 @@
 import { $, button, clock, day, make, write } from "./dom.js";
 
 const TOGETHER = 3 * 60_000; // milliseconds within which one author's messages share a heading
+const KEPT = 1500; // messages in the page; older ones are only in the room
 const NEAR = 80; // pixels from the end within which the stream follows
 const TYPING_FOR = 120_000; // milliseconds, if nobody says that it has ended
 
@@ -75,6 +76,14 @@ export class Stream {
     }
   }
 
+  /** Its post follows, unless it is so old that it is no longer told. */
+  accepted(id) {
+    const known = this.byId.get(id);
+    if (!known?.item.classList.contains("pending")) return;
+    known.item.classList.remove("pending");
+    known.note.remove();
+  }
+
   refused(id, why) {
     const known = this.byId.get(id);
     if (!known) return;
@@ -131,6 +140,14 @@ export class Stream {
       $("welcome").hidden = true;
     });
     if (!followed) $("newer").hidden = false;
+    this.forgetOldest();
+  }
+
+  forgetOldest() {
+    while (this.list.children.length > KEPT) {
+      this.byId.delete(this.list.firstChild.dataset.id);
+      this.list.firstChild.remove();
+    }
   }
 
   dayOf(at) {
