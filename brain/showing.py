@@ -11,6 +11,8 @@ from gateway.events import ControlPressed, MessageReceived
 from gateway.journal import Journal
 from gateway.live import ActionShown, ActionsShown, LiveSignal, QuestionShown, TurnDecided, Typing
 
+REPEATED = 10  # decisions, at the start
+
 Tell = Callable[[str, LiveSignal], None]  # account, signal
 
 
@@ -37,13 +39,20 @@ class Shows:
         for item in heard:
             if isinstance(item.fact, MessageReceived | ControlPressed):
                 by_account.setdefault(item.fact.route.account, []).append(item.fact)
-        silence = "" if any(isinstance(d, Speak) for d in decided.decisions) else _unspoken(decided)
+        spoken = any(isinstance(decision, Speak) for decision in decided.decisions)
+        passed_on = "" if spoken else _passed_on(decided)
+        silence = "" if spoken or passed_on else _silence(decided)
         for account, facts in by_account.items():
             covers = tuple(fact.identity for fact in facts)
-            self._tell(account, TurnDecided(route=facts[-1].route, covers=covers, silence=silence))
+            self._tell(account, TurnDecided(route=facts[-1].route, covers=covers, silence=silence, passed_on=passed_on))
 
     async def follow(self, journal: Journal[LaneState]) -> None:
-        """Tells what is in flight at the start and on each change, wherever the conversation has been."""
+        """Tells what is in flight at the start and on each change, wherever the conversation has been.
+
+        At the start the last decisions are told again: the signal may have been lost with a process.
+        """
+        for exchange in journal.state.exchanges[-REPEATED:]:
+            self.decided(tuple(exchange.heard), exchange.decided)
         shown = -1
         while True:
             state = await journal.until(lambda state, shown=shown: state.live > shown)  # type: ignore[misc]
@@ -54,18 +63,17 @@ class Shows:
             await asyncio.sleep(0)
 
 
-def _unspoken(decided: Decided) -> str:
-    for decision in decided.decisions:
-        match decision:
-            case Wait(reason=reason):
-                return reason
-            case Act(name=name):
-                return f"started {name}"
-            case Steer(verb=verb):
-                return f"passed on ({verb})"
-            case _:
-                continue
-    return decided.why or "nothing to say"
+def _passed_on(decided: Decided) -> str:
+    """What was done without a word; empty when nothing was."""
+    names = {"answer": "answered", "interject": "passed on", "ask": "asked", "pause": "paused", "resume": "resumed"}
+    done = [f"started {d.name}" for d in decided.decisions if isinstance(d, Act)]
+    done += [names.get(d.verb, "stopping") for d in decided.decisions if isinstance(d, Steer)]
+    return ", ".join(dict.fromkeys(done))
+
+
+def _silence(decided: Decided) -> str:
+    reasons = [decision.reason for decision in decided.decisions if isinstance(decision, Wait)]
+    return "; ".join(reasons) or decided.why or "nothing to say"
 
 
 def _shown(action: ActionView) -> ActionShown:

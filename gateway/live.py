@@ -44,11 +44,14 @@ class ActionsShown(Tagged, frozen=True, kw_only=True):
 
 
 class TurnDecided(Tagged, frozen=True, kw_only=True):
-    """A turn has committed. `silence` is the recorded reason where nobody is answered."""
+    """A turn has committed. Without a reply, either `silence` is its recorded reason, or `passed_on` says in a few
+    words what was done instead.
+    """
 
     route: Route
     covers: tuple[str, ...]
     silence: str = ""
+    passed_on: str = ""
 
 
 LiveSignal = Typing | ActionsShown | TurnDecided

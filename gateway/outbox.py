@@ -256,7 +256,10 @@ class Outbox:
         except Rejected as error:
             end = Closed(send=ref, outcome="failed", why=str(error))
         except OutcomeUnknown as error:
-            end = Closed(send=ref, outcome="unknown", why=str(error))
+            if self._platform.repeatable and item.attempts < MAX_ATTEMPTS:
+                end, pause_seconds = Deferred(send=ref, why=str(error)), RETRY_SECONDS
+            else:
+                end = Closed(send=ref, outcome="unknown", why=str(error))
         await self.journal.write(lambda _: end)
         if isinstance(end, Closed) and end.outcome != "sent":
             log.warning(

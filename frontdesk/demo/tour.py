@@ -20,7 +20,7 @@ from gateway.config import load
 from gateway.record import Record
 from mediums.local import wire
 from mediums.local.client import LocalClient
-from mediums.local.plain import Ledger, PlainResult, lines_of, run_plain
+from mediums.local.plain import Ledger, Message, PlainResult, lines_of, run_plain
 
 DATA = Path(__file__).with_name("data") / "sales.csv"
 START_SECONDS = 20.0
@@ -171,6 +171,8 @@ class Tour:
 
     async def watch(self, observer: LocalClient) -> None:
         async for event in observer:
+            if isinstance(event, wire.Post) and event.author == "you" and not event.pressed:
+                self.ledger.messages.setdefault(event.id, Message())
             self.ledger.apply(event)
             match event:
                 case wire.Post(author="you", text=text):

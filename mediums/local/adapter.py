@@ -142,10 +142,10 @@ class LocalMedium:
                 self._hub.show_typing(signal)
             case ActionsShown():
                 self._hub.show_actions(signal)
-            case TurnDecided(covers=covers, silence=silence):
+            case TurnDecided(covers=covers, silence=silence, passed_on=passed_on):
                 ids = wire.said_ids(covers)
                 if ids and not self._settling.full():
-                    self._settling.put_nowait(Settled(ids=ids, silence=silence))
+                    self._settling.put_nowait(Settled(ids=ids, silence=silence, passed_on=passed_on))
             case _:
                 assert_never(signal)
 

@@ -70,7 +70,7 @@ class Hub:
         """As this kind of client shows it: only the page is given HTML, and only of the assistant's words."""
         entry = item.entry
         if not isinstance(entry, Posted):
-            return wire.Decided(position=item.position, ids=entry.ids, silence=entry.silence)
+            return wire.Decided(position=item.position, ids=entry.ids, silence=entry.silence, passed_on=entry.passed_on)
         wants_html = medium == "web" and entry.author == "assistant"
         return wire.Post(
             position=item.position,

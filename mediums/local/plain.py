@@ -42,6 +42,7 @@ class Message(msgspec.Struct):
     decided: bool = False
     replied: bool = False
     silence: str = ""
+    passed_on: str = ""
 
     @property
     def has_sign(self) -> bool:
@@ -49,7 +50,7 @@ class Message(msgspec.Struct):
 
     @property
     def settled(self) -> bool:
-        return bool(self.silence) or (self.decided and self.replied)
+        return bool(self.silence or self.passed_on) or (self.decided and self.replied)
 
 
 class Ledger:
@@ -71,9 +72,9 @@ class Ledger:
             case wire.Post(author="assistant", position=position):
                 for message in self.messages.values():
                     message.replied |= 0 < message.position < position
-            case wire.Decided(ids=ids, silence=silence):
+            case wire.Decided(ids=ids, silence=silence, passed_on=passed_on):
                 for message in (self.messages[said] for said in ids if said in self.messages):
-                    message.decided, message.silence = True, silence
+                    message.decided, message.silence, message.passed_on = True, silence, passed_on
             case wire.Refused(id=said) if self.messages.pop(said, None):
                 self.refused += 1
             case _:
@@ -82,7 +83,7 @@ class Ledger:
     @property
     def done(self) -> bool:
         told = all(message.has_sign for message in self.messages.values())
-        return told and not self.status.busy and not self.status.typing
+        return told and self.status.connected and not self.status.busy and not self.status.typing
 
     def result(self) -> PlainResult:
         known = self.messages.values()
@@ -211,6 +212,8 @@ class _Plain:
                 self._write("you", f"{pressed}: {text}" if pressed else text)
             case wire.Decided(ids=ids, silence=silence) if silence and self._ledger.messages.keys() & set(ids):
                 self._write("·", f"left alone: {silence}")
+            case wire.Decided(ids=ids, passed_on=text) if text and self._ledger.messages.keys() & set(ids):
+                self._write("·", text)
             case wire.Looked(id=looked, text=text):
                 self._looking.discard(looked)
                 self._write("·", text)

@@ -36,10 +36,11 @@ class Posted(Tagged, frozen=True, kw_only=True):
 
 
 class Settled(Tagged, frozen=True, kw_only=True):
-    """A turn covered these posts; with `silence` it chose to leave them alone."""
+    """A turn covered these posts; with `silence` it chose to leave them alone, `passed_on` is what it did unspoken."""
 
     ids: tuple[str, ...]
     silence: str = ""
+    passed_on: str = ""
 
 
 Kept = Posted | Settled
@@ -62,7 +63,7 @@ class RoomState:
         self._recent: deque[Item] = deque()
         self._characters = 0
         self._positions: dict[str, int] = {}
-        self._settled: dict[str, str] = {}
+        self._settled: dict[str, tuple[str, str]] = {}
         self._changed = changed
 
     def position(self, post_id: str) -> int:
@@ -70,7 +71,7 @@ class RoomState:
         return self._positions.get(post_id, 0)
 
     def settled(self, settled: Settled) -> bool:
-        return all(self._settled.get(post_id) == settled.silence for post_id in settled.ids)
+        return all(self._settled.get(post_id) == (settled.silence, settled.passed_on) for post_id in settled.ids)
 
     def after(self, position: int) -> list[Item]:
         """What is newer, oldest first, as far as it is in memory. All of it for a position of another room."""
@@ -82,10 +83,10 @@ class RoomState:
             case Posted():
                 self._keep(entry, len(entry.text))
                 _remember(self._positions, entry.id, self.newest)
-            case Settled(ids=ids, silence=silence):
+            case Settled(ids=ids, silence=silence, passed_on=passed_on):
                 self._keep(entry, 0)
                 for post_id in ids:
-                    _remember(self._settled, post_id, silence)
+                    _remember(self._settled, post_id, (silence, passed_on))
             case Owned() | Released() | Emitted():
                 pass
             case _:

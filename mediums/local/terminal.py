@@ -124,6 +124,8 @@ class _Terminal:
                 self._print_said(event.medium, event.text, event.pressed)
             case wire.Decided(silence=silence, position=position) if silence and position > (self._older or 0):
                 self._print_note(f"left alone: {silence}")
+            case wire.Decided(passed_on=passed_on, position=position) if passed_on and position > (self._older or 0):
+                self._print_note(passed_on)
             case wire.Looked(text=text):
                 self._print_markdown(text)
             case wire.Refused(why=why):

@@ -99,11 +99,12 @@ class Post(Frame, frozen=True, kw_only=True):
 
 
 class Decided(Frame, frozen=True, kw_only=True):
-    """A turn has covered these posts. `silence` is the recorded reason where nobody is answered."""
+    """A turn covered these posts. Without a reply, `silence` is its reason, or `passed_on` what was done instead."""
 
     position: int
     ids: tuple[str, ...]
     silence: str = ""
+    passed_on: str = ""
 
 
 class Accepted(Frame, frozen=True, kw_only=True):

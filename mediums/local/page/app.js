@@ -38,7 +38,7 @@ const room = new Room({
     caughtUp(post);
   },
   decided(decided) {
-    stream.decided(decided.ids, decided.silence);
+    stream.decided(decided.ids, decided.silence ? `left alone: ${decided.silence}` : decided.passed_on);
     caughtUp(decided);
   },
   accepted: (accepted) => stream.accepted(accepted.id),

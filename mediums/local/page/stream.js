@@ -12,7 +12,7 @@ export class Stream {
     this.box = $("stream");
     this.list = $("posts");
     this.byId = new Map();
-    this.silences = new Map(); // may be heard before their post
+    this.marks = new Map(); // may be heard before their post
     this.unseen = 0;
     this.follows = true; // as of the last scroll, for when the box itself changes its size
     $("newer").addEventListener("click", () => this.toEnd());
@@ -27,7 +27,7 @@ export class Stream {
   clear() {
     this.list.replaceChildren();
     this.byId.clear();
-    this.silences.clear();
+    this.marks.clear();
     this.last = undefined;
   }
 
@@ -56,7 +56,7 @@ export class Stream {
     item.replaceChildren(heading(post, at), body);
     this.byId.set(post.id, { item, text: post.text });
     this.put(item, true);
-    this.markSilence(post.id);
+    this.showMark(post.id);
     if (post.author === "assistant" && document.hidden) this.countUnseen(this.unseen + 1);
   }
 
@@ -91,20 +91,20 @@ export class Stream {
     write(known.note, `not taken: ${why}`);
   }
 
-  decided(ids, silence) {
+  decided(ids, mark) {
     for (const id of ids) {
-      this.silences.set(id, silence);
-      this.markSilence(id);
+      this.marks.set(id, mark);
+      this.showMark(id);
     }
   }
 
-  markSilence(id) {
+  showMark(id) {
     const known = this.byId.get(id);
-    if (!known || !this.silences.has(id)) return;
-    const why = this.silences.get(id);
+    if (!known || !this.marks.has(id)) return;
+    const mark = this.marks.get(id);
     this.keeping(() => {
       known.item.querySelector(".mark")?.remove();
-      if (why) known.item.append(make("p", "mark", `left alone: ${why}`));
+      if (mark) known.item.append(make("p", "mark", mark));
     });
   }
 
