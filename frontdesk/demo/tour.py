@@ -82,7 +82,7 @@ async def run(options: Options) -> int:
 
 async def _run(options: Options, folder: Path) -> int:
     found = await find(options.model, os.environ)
-    _lay_out(folder, options, found)
+    lay_out(folder, options, found)
     settings = load(folder / "config.toml", os.environ)
     assert settings.mediums.web is not None
     url = f"http://{settings.mediums.web.listen}"
@@ -194,7 +194,7 @@ def figures(result: PlainResult) -> str:
     )
 
 
-def _lay_out(folder: Path, options: Options, found: Found) -> None:
+def lay_out(folder: Path, options: Options, found: Found) -> None:
     extra = f'api_base = "{found.api_base}"\n' if found.api_base else ""
     extra += f'api_key = "env:{found.key}"\n' if found.key else ""
     host, _, port = options.listen.rpartition(":")
