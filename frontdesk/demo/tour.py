@@ -92,7 +92,7 @@ async def _run(options: Options, folder: Path) -> int:
     gateway = Gateway(folder, options.pace_seconds)
     await gateway.start()
     try:
-        await _reachable(url)
+        await reachable(url)
         _print(out, f"The same conversation in the browser: {url}/?token={token}")
         async with LocalClient(url, token) as client, LocalClient(url, token) as observer:
             tour = Tour(gateway, out)
@@ -221,7 +221,7 @@ def _first_line(found: Found) -> str:
     return f"The model is {found.name}{where} ({found.why})."
 
 
-async def _reachable(url: str) -> None:
+async def reachable(url: str) -> None:
     from urllib.parse import urlsplit
 
     address = urlsplit(url)
