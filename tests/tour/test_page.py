@@ -94,7 +94,8 @@ async def test_buttons_pause_resume_and_stop_what_runs(page: Page) -> None:
     await expect(panel.get_by_role("button", name="Resume")).to_be_visible()
     await panel.get_by_role("button", name="Resume").click()
     await expect(panel).to_contain_text("running")
-    await panel.get_by_role("button", name="Stop").click()
+    for _ in ("stop", "yes, I mean it"):
+        await panel.get_by_role("button", name="Stop").click()
     await told(page, "Stopped “sales”.").to_be_visible()
     await expect(panel.get_by_role("button", name="Stop")).to_have_count(0)
 
