@@ -13,6 +13,7 @@ from functools import partial
 
 from brain import controls, outage, prompt
 from brain.attention import attention
+from brain.contacts import May
 from brain.entries import Decided, Decider, Decision, LaneEntry, Spent, Taken, Wait
 from brain.generating import Made, generate
 from brain.hold import Pace, quiet_in_seconds
@@ -33,7 +34,7 @@ LaneJournal = Journal[LaneState]
 
 
 class Lane:
-    """`may_act` and `may_steer` are the rights of whoever speaks here; `operator` hears what needs mending."""
+    """`may` says what an address may cause, wherever it speaks; `operator` hears what needs mending."""
 
     def __init__(
         self,
@@ -44,13 +45,11 @@ class Lane:
         pace: Pace,
         now: Now,
         operator: Callable[[str], None],
-        *,
-        may_act: bool,
-        may_steer: bool,
+        may: May,
     ) -> None:
         self.journal, self.frame = journal, frame
         self._model, self._shows, self._pace, self._now, self._operator = model, shows, pace, now, operator
-        self._may_act, self._may_steer = may_act, may_steer
+        self._may = may
         self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
         self._outage_pause_seconds = outage.FIRST_PAUSE_SECONDS
 
@@ -77,8 +76,9 @@ class Lane:
             await self._commit_by_code("control", (heard,), self._control(heard, state))
 
     def _control(self, heard: Heard, state: LaneState) -> tuple[Decision, ...]:
-        if isinstance(heard.fact, MessageReceived | ControlPressed) and not self._may_steer:
-            return (Wait(reason=f"{heard.fact.author.address} may not steer"),)
+        fact = heard.fact
+        if isinstance(fact, MessageReceived | ControlPressed) and not self._may(fact.author.address, "steer"):
+            return (Wait(reason=f"{fact.author.address} may not steer"),)
         return controls.decisions(heard, state)
 
     async def _commit_by_code(
@@ -127,8 +127,13 @@ class Lane:
             self._shows.typing((), False)
 
     async def _make(self, turn: Turn) -> Made:
-        tools = legal(turn.state, may_act=self._may_act, may_steer=self._may_steer)
-        return await generate(self._model, self.frame, turn, tools, self._now(), self._spent)
+        askers = turn.askers()
+        tools = legal(
+            turn.state,
+            may_act=any(self._may(person.address, "act") for person in askers),
+            may_steer=any(self._may(person.address, "steer") for person in askers),
+        )
+        return await generate(self._model, self.frame, turn, tools, self._now(), self._spent, self._may)
 
     async def _make_unless_interrupted(self, turn: Turn, interrupts: int) -> Made | None:
         work = asyncio.create_task(self._make_and_hold(turn))

@@ -8,6 +8,7 @@ import json
 import re
 from typing import Any
 
+from brain.contacts import May
 from brain.entries import Act, Decision, Speak, Steer, Wait
 from brain.state import ActionView, Heard, Turn
 from brain.tools import TEXT_OF, Legal, action_name
@@ -33,8 +34,8 @@ class Read(Record, frozen=True, kw_only=True):
     refused: bool = False
 
 
-def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: str) -> Read:
-    """`context` is what a new action is told of the conversation."""
+def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: str, may: May) -> Read:
+    """`context` is what a new action is told of the conversation; `may` decides by whose words a call follows."""
     text, calls = generation.text.strip(), generation.calls
     by_name = {tool.name: tool for tool in tools}
     if not calls and (written := _written_call(text, by_name)):
@@ -44,7 +45,7 @@ def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: 
     refused = False
     for call in calls:
         try:
-            decision = _decision(call, by_name, turn, context)
+            decision = _decision(call, by_name, turn, context, may)
         except Refusal as why:
             results.append(f"Not done: {why}")
             refused = True
@@ -59,7 +60,7 @@ def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: 
     return Read(decisions=tuple(decisions), calls=calls, results=tuple(results), refused=refused)
 
 
-def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str) -> Decision:
+def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str, may: May) -> Decision:
     tool = by_name.get(call.name)
     if tool is None:
         raise Refusal(f"there is no tool {call.name} now. There are: {', '.join(by_name)}")
@@ -71,6 +72,7 @@ def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str
     words = _whose_words(arguments.get("for_message"), turn)
     if tool.kind == "act":
         by, route = words or _requester(turn)
+        _check_rights(may(by.address, "act"), by, "start work")
         return Act(
             name=action_name(arguments["name"]),
             query=arguments["query"],
@@ -81,6 +83,7 @@ def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str
         )
     action = _action(tool, arguments, turn)
     by, route = words or (action.by, action.route)
+    _check_rights(may(by.address, "steer"), by, "steer work")
     return Steer(
         verb=tool.kind,
         action=action.key,
@@ -89,6 +92,11 @@ def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str
         question=tool.question or arguments.get("question", ""),
         via=route.medium,
     )
+
+
+def _check_rights(may: bool, by: Person, what: str) -> None:
+    if not may:
+        raise Refusal(f"{by.name} may not {what} here")
 
 
 def _checked(call: RawCall, tool: Legal) -> dict[str, Any]:

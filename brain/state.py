@@ -272,3 +272,10 @@ class Turn(msgspec.Struct, frozen=True):
 
     heard: tuple[Heard, ...]
     state: LaneState
+
+    def askers(self) -> list[Person]:
+        """Whose words the turn follows: the authors of its messages, else who asked for the actions that spoke."""
+        facts = [item.fact for item in self.heard]
+        authors = [fact.author for fact in facts if isinstance(fact, MessageReceived | ControlPressed)]
+        actions = [self.state.actions.get(getattr(fact, "action", "")) for fact in facts]
+        return authors or [action.by for action in actions if action is not None]
