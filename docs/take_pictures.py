@@ -42,6 +42,7 @@ async def main() -> None:
             await browser.close()
     finally:
         await gateway.stop()
+        await tour.end_sandboxes(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
 
