@@ -41,6 +41,7 @@ class Pace(Record, frozen=True, kw_only=True):
     longest_pause_seconds: float = 30.0
     publishing_seconds: float = 10.0
     typing_seconds: float = 4.0
+    typing_after_seconds: float = 0.5
 
 
 class TelegramMedium:
@@ -58,7 +59,7 @@ class TelegramMedium:
         self._marked: OrderedDict[tuple[str, str, str | None], str] = OrderedDict()
         self._trouble = "not connected to Telegram yet"
         self._publishing_since: float | None = None
-        self._typing = TypingSigns(self._show_typing, self._pace.typing_seconds)
+        self._typing = TypingSigns(self._show_typing, self._pace.typing_seconds, self._pace.typing_after_seconds)
 
     # --- receiving ---------------------------------------------------------------------------------------------------
 
