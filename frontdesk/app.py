@@ -62,6 +62,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     banner: Sequence[str] = ()
     pace: Pace = Pace()
     token: str = ""
+    started: Callable[[], None] = lambda: None  # all is imported and begun: time for what should not slow the start
     opened: Callable[[str], None] = lambda url: None  # the local page listens at this address
 
 
@@ -81,6 +82,7 @@ class App:
         """Until cancelled; then every role ends cleanly, within STOP_SECONDS. Raises StoreUnusable."""
         broker = self.broker = SqliteBroker(self.settings.store.path)
         tasks = [asyncio.create_task(role, name=name) for name, role in self._roles(broker).items()]
+        self.parts.started()
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
