@@ -96,6 +96,8 @@ class App:
 
     def _roles(self, broker: Broker) -> dict[str, Coroutine[None, None, None]]:
         roles = {f"medium-{account}": partial(self._medium, broker, make) for account, make in self._makes(broker)}
+        if self.settings.mediums.slack is not None:
+            roles["medium-slack"] = partial(self._slack, broker)
         roles |= {"brain": partial(self._brain, broker), "actors": partial(self._actors, broker)}
         return {key: supervise(broker, key, LEASE_SECONDS, work) for key, work in roles.items()}
 
@@ -127,6 +129,15 @@ class App:
             medium = TelegramMedium(telegram.token.reveal(), str(telegram.api_base))
             made.append((medium.account, lambda _: medium))
         return made
+
+    async def _slack(self, broker: Broker, guard: Guard) -> None:
+        """Slack's account has the name of its workspace, which Slack itself tells: that comes first."""
+        from mediums.slack.adapter import introduced
+
+        slack = self.settings.mediums.slack
+        assert slack is not None
+        medium = await introduced(slack.bot_token.reveal(), slack.app_token.reveal(), str(slack.api_base))
+        await self._medium(broker, lambda _: medium, guard)
 
     async def _medium(self, broker: Broker, make: Callable[[Guard], Medium], guard: Guard) -> None:
         medium = make(guard)

@@ -125,7 +125,7 @@ class Client:
             return
         except SlackApiError as error:
             response: Any = error.response  # the library's, or aiohttp's for what is no JSON
-            status = int(getattr(response, "status_code", None) or getattr(response, "status", 0))
+            status: int = response.status_code if hasattr(response, "status_code") else response.status
             answer = getattr(response, "data", None)
             failure = refusal(method, status, answer, response.headers.get("Retry-After"))
         except (KeyError, AttributeError):  # the library expects an object
