@@ -36,6 +36,7 @@ from tests.servers.slack_mrkdwn import notified, shown
 from tests.servers.slack_people import (
     DROPPED,
     LOST_ANSWER,
+    NONE,
     SILENCE,
     Call,
     Channel,
@@ -50,7 +51,19 @@ TEXT_LIMIT, CUT_LIMIT = 40_000, 4_000
 CONNECTIONS_LIMIT = 10
 SCOPES = "app_mentions:read,chat:write,im:history,users:read,channels:history,groups:history,mpim:history"
 
-__all__ = ["DROPPED", "LOST_ANSWER", "SILENCE", "Call", "Channel", "Fault", "Person", "Refuse", "Shown", "SlackServer"]
+__all__ = [
+    "DROPPED",
+    "LOST_ANSWER",
+    "NONE",
+    "SILENCE",
+    "Call",
+    "Channel",
+    "Fault",
+    "Person",
+    "Refuse",
+    "Shown",
+    "SlackServer",
+]
 
 
 class _Refused(Exception):
@@ -84,6 +97,7 @@ class SlackServer:
         self.handed: list[Payload] = []
         self.acknowledged: dict[str, int] = defaultdict(int)
         self.connected = self.most_connected = 0
+        self.forget_tickets = False  # no connection is let in
         self._sockets: list[web.WebSocketResponse] = []
         self._tickets: set[str] = set()
         self._open: list[_Delivery] = []
@@ -276,7 +290,7 @@ class SlackServer:
     # --- Socket Mode -------------------------------------------------------------------------------------------------
 
     async def _connection(self, request: web.Request) -> web.StreamResponse:
-        if request.query.get("ticket") not in self._tickets:
+        if self.forget_tickets or request.query.get("ticket") not in self._tickets:
             return web.Response(status=403)
         self._tickets.discard(request.query["ticket"])
         socket = web.WebSocketResponse(autoping=False, timeout=0.2)
@@ -290,6 +304,7 @@ class SlackServer:
             await asyncio.wait({reading, silenced}, return_when=asyncio.FIRST_COMPLETED)
             self._leave(socket)
             if silenced.done():
+                reading.cancel()
                 await _until_closed(request, self._ended)
         finally:
             for task in (reading, silenced):

@@ -104,6 +104,7 @@ class Fault:
     name: str
 
 
+NONE = Fault("nothing goes wrong this time")
 DROPPED = Fault("the connection is closed before anything is done")
 LOST_ANSWER = Fault("it is done, and the connection is closed instead of an answer")
 SILENCE = Fault("nothing is done, and no answer comes for as long as the server lives")
