@@ -76,6 +76,7 @@ class App:
         self.mediums: dict[str, Medium] = {}
         self.broker: Broker | None = None
         self.people = people(settings)
+        self._slack_made: Medium | None = None  # outlives a restart of its role: it remembers its threads
 
     async def run(self) -> None:
         """Until cancelled; then every role ends cleanly, within STOP_SECONDS. Raises StoreUnusable."""
@@ -136,8 +137,11 @@ class App:
 
         slack = self.settings.mediums.slack
         assert slack is not None
-        medium = await introduced(slack.bot_token.reveal(), slack.app_token.reveal(), str(slack.api_base))
-        await self._medium(broker, lambda _: medium, guard)
+        made = self._slack_made or await introduced(
+            slack.bot_token.reveal(), slack.app_token.reveal(), str(slack.api_base)
+        )
+        self._slack_made = made
+        await self._medium(broker, lambda _: made, guard)
 
     async def _medium(self, broker: Broker, make: Callable[[Guard], Medium], guard: Guard) -> None:
         medium = make(guard)

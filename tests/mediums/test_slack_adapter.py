@@ -169,14 +169,25 @@ async def test_sl11_without_a_word_on_their_workspace_a_failed_look_up_refuses(s
 
 async def test_names_are_asked_for_once_and_a_message_does_not_wait_for_one(slack):
     slack.server.script("users.info", SILENCE)
-    medium, inbox = slack.medium(pace(lookup_seconds=0.05)), Inbox()
-    slack.server.person("Bo")
+    medium, inbox = slack.medium(pace(lookup_seconds=0.3, call_seconds=60.0)), Inbox()
     async with receiving(medium, inbox):
-        await slack.says("hello <@UBO>")
-        await slack.says("again <@UBO>")
+        for text in ("hello", "again"):
+            await slack.says(text)
         facts = await inbox.has(2)
-    assert sorted(call.parameters["user"] for call in slack.server.called("users.info")) == ["UANA", "UBO"]
-    assert {fact.text.partition(" ")[2] for fact in facts} <= {"@UBO", "@Bo (UBO)"}
+    assert [fact.author.name for fact in facts] == ["UANA", "UANA"]
+    assert len(slack.server.called("users.info")) == 1
+
+
+async def test_who_is_named_has_a_name(slack):
+    slack.server.person("Bo")
+    inbox = Inbox()
+    async with receiving(slack.medium(), inbox):
+        for text in ("ask <@UBO>", "and <@UBO> or <@UNOBODY>"):
+            await slack.says(text)
+        await inbox.has(2)
+    assert inbox.texts == ["ask @Bo (UBO)", "and @Bo (UBO) or @UNOBODY"]
+    asked = [call.parameters["user"] for call in slack.server.called("users.info")]
+    assert sorted(asked) == ["UANA", "UBO", "UNOBODY"]
 
 
 async def test_what_cannot_be_read_and_what_is_no_event_is_passed_over(slack, caplog):
@@ -281,6 +292,18 @@ async def test_sl08_a_silence_has_its_own_words(slack, caplog):
         await slack.server.until(lambda: len(slack.server.called("apps.connections.open")) == 2)
         await eventually(lambda: medium.health().well)
     assert "Slack gave no sign on the open connection" in caplog.text
+
+
+async def test_sl08_a_close_that_is_never_answered_has_an_end_and_holds_nothing_up(slack):
+    medium, inbox = slack.medium(pace(ping_seconds=30.0)), Inbox()
+    async with receiving(medium, inbox):
+        await eventually(lambda: medium.health().well)
+        await slack.server.disconnect("refresh_requested")
+        slack.server.mute()
+        await slack.says("on the next one")
+        await inbox.has(1)
+        await slack.server.until(lambda: slack.server.connected == 1)
+        assert medium.health().well
 
 
 async def test_sl08_a_cut_connection_is_opened_again(slack):
