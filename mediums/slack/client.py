@@ -73,7 +73,6 @@ class Client:
             return Me(
                 team=answer["team_id"],
                 user=answer["user_id"],
-                bot=answer.get("bot_id") or "",
                 name=answer.get("user") or "",
                 workspace=answer.get("team") or "",
                 scopes=tuple(scope.strip() for scope in granted.split(",") if scope.strip()),
@@ -208,6 +207,8 @@ class Connection(SocketModeClient):
     def _put(self, kind: str, envelope: str, payload: Payload) -> None:
         async def acknowledge() -> None:
             """On a connection that is gone, nothing: Slack then sends it again."""
+            if self.current_session is None or self.current_session.closed:
+                return
             with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
                 async with asyncio.timeout(self._pace.closing_seconds):
                     await self.send_socket_mode_response(SocketModeResponse(envelope_id=envelope))

@@ -28,7 +28,6 @@ class Me(Record, frozen=True, kw_only=True):
 
     team: str
     user: str
-    bot: str = ""
     name: str = ""
     workspace: str = ""
     scopes: tuple[str, ...] = ()

@@ -481,7 +481,7 @@ async def test_when_the_answer_is_lost_nobody_knows(slack, fault):
 
 
 async def test_a_send_that_hangs_has_an_end(slack):
-    medium = slack.medium(pace(call_seconds=0.05))
+    medium = slack.medium(pace(call_seconds=0.5))
     slack.server.script("chat.postMessage", SILENCE)
     with pytest.raises(OutcomeUnknown):
         await medium.send(slack.route, "sent?", "s/1/0")

@@ -10,7 +10,7 @@ from mediums.slack import failures, wire, words
 from mediums.slack.failures import Disconnected, Unreachable
 from mediums.slack.words import Me, Profile
 
-ME = Me(team="T1", user="UBOT", bot="BBOT")
+ME = Me(team="T1", user="UBOT")
 ANA = Profile(name="Ana", team="T1")
 TS = "1767600010.000100"
 
