@@ -77,6 +77,7 @@ class App:
         self.mediums: dict[str, Medium] = {}
         self.broker: Broker | None = None
         self.people = people(settings)
+        self._slack_made: Medium | None = None  # outlives a restart of its role: it remembers its threads
 
     async def run(self) -> None:
         """Until cancelled; then every role ends cleanly, within STOP_SECONDS. Raises StoreUnusable."""
@@ -98,6 +99,8 @@ class App:
 
     def _roles(self, broker: Broker) -> dict[str, Coroutine[None, None, None]]:
         roles = {f"medium-{account}": partial(self._medium, broker, make) for account, make in self._makes(broker)}
+        if self.settings.mediums.slack is not None:
+            roles["medium-slack"] = partial(self._slack, broker)
         roles |= {"brain": partial(self._brain, broker), "actors": partial(self._actors, broker)}
         return {key: supervise(broker, key, LEASE_SECONDS, work) for key, work in roles.items()}
 
@@ -129,6 +132,18 @@ class App:
             medium = TelegramMedium(telegram.token.reveal(), str(telegram.api_base))
             made.append((medium.account, lambda _: medium))
         return made
+
+    async def _slack(self, broker: Broker, guard: Guard) -> None:
+        """Slack's account has the name of its workspace, which Slack itself tells: that comes first."""
+        from mediums.slack.adapter import introduced
+
+        slack = self.settings.mediums.slack
+        assert slack is not None
+        made = self._slack_made or await introduced(
+            slack.bot_token.reveal(), slack.app_token.reveal(), str(slack.api_base)
+        )
+        self._slack_made = made
+        await self._medium(broker, lambda _: made, guard)
 
     async def _medium(self, broker: Broker, make: Callable[[Guard], Medium], guard: Guard) -> None:
         medium = make(guard)
