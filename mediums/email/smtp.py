@@ -92,9 +92,11 @@ async def _connected(account: Account, call_seconds: float) -> aiosmtplib.SMTP:
 
 async def _log_in(smtp: aiosmtplib.SMTP, account: Account, call_seconds: float) -> None:
     """A relay on this machine may ask for no login; one that was reached with TLS always does."""
-    if account.smtp.security == "none" and not smtp.supports_extension("auth"):
-        return
     try:
+        if account.smtp.security == "none":
+            await smtp.ehlo(timeout=call_seconds)
+            if not smtp.supports_extension("auth"):
+                return
         await smtp.login(account.username, account.password.reveal(), timeout=call_seconds)
     except aiosmtplib.SMTPAuthenticationError as error:
         words = f"{error.code} {failures.one_line(error.message)}"

@@ -10,6 +10,7 @@ people in it: who takes somebody in starts another place, and knowing an old Mes
 """
 
 import hashlib
+from collections.abc import Iterable
 from datetime import datetime
 from email import message_from_bytes
 from email.message import Message
@@ -73,7 +74,7 @@ def _heard(message: "Message[str, str]", text: str, raw: bytes, account: Account
         route=Route(
             medium=MEDIUM,
             account=account.key,
-            place=f"{thread}.{letter.short(' '.join(sorted({author.address.user, *others})))[:8]}",
+            place=_place(thread, [author.address.user, *others]),
             reply_to=_answer(fields, author).uri() if author.mailbox else None,
         ),
         author=Person(address=author.address, name=author.name),
@@ -98,6 +99,15 @@ def _digest(fields: Fields, author: Author, raw: bytes) -> str:
     hashed = hashlib.sha256(f"{author.address}\n{written}\n\n".encode("utf-8", "surrogateescape"))
     hashed.update(after if "message-id" in fields else raw)
     return hashed.hexdigest()[:32]
+
+
+def place(root: str, people: Iterable[str], account: Account) -> str:
+    """Of the thread that begins with this Message-ID, among these people."""
+    return _place(letter.thread_of(account, (root,), ""), people)
+
+
+def _place(thread: str, people: Iterable[str]) -> str:
+    return f"{thread}.{letter.short(' '.join(sorted({*people})))[:8]}"
 
 
 # --- where an answer goes --------------------------------------------------------------------------------------------
