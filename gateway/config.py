@@ -21,6 +21,7 @@ from gateway.settings import (
     NOT_YET,
     HttpUrl,
     Listen,
+    MailAddress,
     MediumsSettings,
     ModelSettings,
     Secret,
@@ -29,6 +30,7 @@ from gateway.settings import (
     WebSettings,
     http_url,
     known_keys,
+    mail_address,
     without_none,
 )
 
@@ -87,6 +89,7 @@ class _Reader:
             Address: _address,
             HttpUrl: http_url,
             Listen: Listen.parse,
+            MailAddress: mail_address,
             Path: self._path,
             Secret: Secret,
             ZoneInfo: _timezone,
