@@ -34,6 +34,7 @@ _MEANT = {
     "utf8": "utf-8", "unicode-1-1-utf-8": "utf-8",
 }  # fmt: skip
 _NOT_TEXT = {"us-ascii", "ascii", "unknown-8bit", "x-unknown", "8bit", "binary", ""}
+_NOT_FOR_MAIL = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined"}
 
 
 # --- bytes to text ---------------------------------------------------------------------------------------------------
@@ -47,9 +48,9 @@ def decoded(data: bytes, label: str) -> str:
             return whole_text(data.decode(name))
         except (UnicodeError, LookupError, ValueError):
             continue
-    # Mostly good text of the labelled kind is shown as that; bytes under a UTF-8 label are then windows-1252.
-    multibyte = codec not in (None, "utf-8", "cp1252") and codec is not None
-    return whole_text(data.decode(codec if multibyte and codec else "cp1252", "replace"))
+    # What is mostly of the labelled kind is shown as that; bytes under a UTF-8 label are windows-1252 then.
+    fallback = codec if codec not in (None, "utf-8") else "cp1252"
+    return whole_text(data.decode(fallback or "cp1252", "replace"))
 
 
 def _codec(label: str) -> str | None:
@@ -63,7 +64,7 @@ def _codec(label: str) -> str | None:
             "".encode(tried)  # not each codec is one of text: rot13, base64
         except (LookupError, ValueError, UnicodeError, TypeError, AssertionError):
             continue
-        return found.name
+        return None if found.name.replace("-", "_") in _NOT_FOR_MAIL else found.name
     return None
 
 

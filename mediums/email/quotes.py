@@ -65,7 +65,7 @@ def _quote_starts(lines: list[str]) -> tuple[int, bool]:
         if _ORIGINAL.match(line) or _is_header_block(lines, at):
             return at, False
         if _is_attribution(lines, at) or line.startswith(">"):
-            near = range(at, min(at + ATTRIBUTION_LINES + 1, len(lines)))
+            near = range(at, min(at + ATTRIBUTION_LINES + 2, len(lines)))  # an empty line may follow it
             quote = next((n for n in near if lines[n].startswith(">")), None)
             if quote is not None and _all_quote(lines[quote:]):
                 return at, False

@@ -10,6 +10,7 @@ people in it: who takes somebody in starts another place, and knowing an old Mes
 """
 
 import hashlib
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from email import message_from_bytes
@@ -26,8 +27,10 @@ from mediums.email.headers import Fields, Mailbox, mailboxes, message_id, refere
 from mediums.email.identity import Author
 from mediums.email.robots import Kind, kind_of
 
+PARTS_IN_PARTS = 200  # the parser's time grows with their square, and its stack has an end
 NAMED = 6  # people whose addresses are shown above a shared mail
 _WRITTEN = ("from", "date", "subject", "message-id")  # what copies of one mail share
+_BOUNDARY = re.compile(rb"boundary\s*=", re.IGNORECASE)
 _NO_REPLY = ("noreply", "no-reply", "donotreply", "do-not-reply", "no_reply")
 _UNREADABLE = (RecursionError, LookupError, ValueError, TypeError, AttributeError)  # from the parser, on broken mail
 
@@ -44,6 +47,8 @@ class Heard(Record, frozen=True, kw_only=True):
 def heard(raw: bytes, account: Account, at: datetime) -> Heard:
     """`at` is when the mailbox got it: a Date is its sender's own. Raises nothing: a mail that cannot be read is
     one that says so."""
+    if len(_BOUNDARY.findall(raw)) > PARTS_IN_PARTS:
+        return noticed(raw, account, at, "this mail was not read: it has too many parts in parts")
     try:
         message = message_from_bytes(raw, policy=compat32)
         text = body.said(message)
