@@ -21,6 +21,7 @@ from mediums.email import letter, wire
 from mediums.email.account import MEDIUM, Account
 from mediums.email.budget import Budget
 from mediums.email.failures import MailboxFailed
+from mediums.email.robots import Kind
 from mediums.medium import Health, OutcomeUnknown, Publish, Rejected, SurelyNotSent
 
 if TYPE_CHECKING:
@@ -131,7 +132,8 @@ class EmailMedium:
             await publish(heard.fact)
             self._publishing_since = None
         elif heard is not None:
-            log.info("%s: %s is left alone", self.account, heard.about)
+            level = logging.WARNING if heard.kind is Kind.BOUNCE else logging.INFO
+            log.log(level, "%s: %s; it is left alone", self.account, heard.about)
         await mailbox.mark([uid])
 
     async def _heard(self, mailbox: "Mailbox", uid: int) -> wire.Heard | None:

@@ -60,6 +60,9 @@ class _Protocol(aioimaplib.IMAP4ClientProtocol):  # type: ignore[misc]
     def _untagged_response(self, line: bytes) -> Any:
         if _UNTAGGED_NEWS.match(line):
             self.news.set()
+        if line.upper().startswith(b"* BYE"):
+            self.why_lost = f"the server says goodbye ({failures.one_line(line[6:].decode('utf-8', 'replace'))})"
+            self.lost.set()  # some say so and leave the connection open
         return super()._untagged_response(line)
 
 

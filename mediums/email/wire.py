@@ -23,7 +23,7 @@ from gateway.events import MessageReceived, Person
 from gateway.record import Record
 from mediums.email import body, identity, letter
 from mediums.email.account import MEDIUM, Account
-from mediums.email.headers import Fields, Mailbox, mailboxes, message_id, references, subject_of
+from mediums.email.headers import Fields, Mailbox, mailboxes, message_id, references, subject_of, text_of
 from mediums.email.identity import Author
 from mediums.email.robots import Kind, kind_of
 
@@ -67,7 +67,7 @@ def _heard(message: "Message[str, str]", text: str, raw: bytes, account: Account
     fields = Fields(message)
     author = identity.author(fields, account.authserv_id)
     kind = kind_of(fields, message.get_content_type(), author.mailbox, account)
-    about = f"{kind.value} from {author.address.user}"
+    about = f"{kind.value}{_failed(message, fields) if kind is Kind.BOUNCE else ''} from {author.address.user}"
     digest = _digest(fields, author, raw)
     ids = (*references(fields), *((own,) if (own := message_id(fields)) else ()))
     thread = letter.thread_of(account, ids, digest)
@@ -95,6 +95,14 @@ def _heard(message: "Message[str, str]", text: str, raw: bytes, account: Account
 def _others(people: tuple[Mailbox, ...], author: Author, account: Account) -> list[str]:
     own = author.mailbox.address if author.mailbox else ""
     return [one.address for one in people if one.address != own and not account.is_own(one.address)]
+
+
+def _failed(message: "Message[str, str]", fields: Fields) -> str:
+    """To whom it was: https://www.rfc-editor.org/rfc/rfc3464#section-2.3.2"""
+    reports = [part for part in message.walk() if "final-recipient" in part] if message.is_multipart() else []
+    found = [text_of(str(part["final-recipient"])).rpartition(";")[2].strip() for part in reports[:NAMED]]
+    to = ", ".join(found) or fields.text("x-failed-recipients")
+    return f" (to {to[:200]})" if to else ""
 
 
 def _digest(fields: Fields, author: Author, raw: bytes) -> str:

@@ -109,7 +109,7 @@ class Seen:
 class Mail:
     def __init__(self) -> None:
         self.processes = processes()
-        self.address = f"desk@{HOST}"
+        self.address = f"desk{next(_numbers)}@{HOST}"  # a session on another's may not have ended yet
         self.imap, self.smtp = Line(self.processes.imap), SmtpLine(self.processes.smtp)
 
     async def __aenter__(self) -> Self:

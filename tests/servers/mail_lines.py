@@ -37,9 +37,10 @@ class Line:
         self._server_port = server_port
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
+        self._clients: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._speaks = asyncio.Event()
-        self._speaks.set()
+        self._silent: set[asyncio.StreamWriter] = set()
+        self._replaced: tuple[bytes, bytes] = (b"", b"")
 
     async def up(self) -> None:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port, limit=2**20)
@@ -57,17 +58,24 @@ class Line:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def silent(self) -> None:
-        """No byte passes, and nobody is told: as after a router has forgotten the connection."""
-        self._speaks.clear()
+        """On the open connections no byte passes any more, and nobody is told: as when a router has forgotten them."""
+        self._silent |= self._open
 
-    def speaks(self) -> None:
-        self._speaks.set()
+    def says(self, data: bytes) -> None:
+        """To each client, as if its server had."""
+        for writer in self._clients:
+            writer.write(data)
+
+    def replaces(self, said: bytes, by: bytes) -> None:
+        """In what the server says, where it comes in one piece."""
+        self._replaced = (said, by)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         self._open.add(writer)
+        self._clients.add(writer)
         self.connections += 1
         try:
             there, here = await asyncio.open_connection("127.0.0.1", self._server_port, limit=2**20)
@@ -81,6 +89,7 @@ class Line:
         finally:
             writer.transport.abort()
             self._open.discard(writer)
+            self._clients.discard(writer)
             self._tasks.discard(task)
 
     async def _talk(
@@ -103,9 +112,10 @@ class Line:
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65536):
-            await self._speaks.wait()
-            writer.write(data)
-            await writer.drain()
+            if writer not in self._silent:
+                said, by = self._replaced
+                writer.write(data.replace(said, by) if said and writer in self._clients else data)
+                await writer.drain()
 
 
 class SmtpLine(Line):
@@ -129,7 +139,6 @@ class SmtpLine(Line):
         to_client.write(await _reply(server))
         in_mail = False
         while line := await client.readline():
-            await self._speaks.wait()
             if in_mail and line != b".\r\n":
                 to_server.write(line)
                 continue
@@ -146,6 +155,8 @@ class SmtpLine(Line):
             if fault == LOST_ANSWER:
                 return
             to_client.write(answer)
+            if isinstance(fault, Refuse) and verb == END:
+                return  # the server still waits for the end
             in_mail = verb == "DATA" and answer.startswith(b"354")
 
 

@@ -70,11 +70,13 @@ service lmtp {{
 }}
 service anvil {{
   {chroot}
+  unix_listener anvil-auth-penalty {{
+    mode = 0
+  }}
 }}
 service stats {{
   {chroot}
 }}
-{services}
 """
 
 EXIM_CONF = """
@@ -216,7 +218,6 @@ class MailProcesses:
             imap=self.imap,
             imaps=self.imaps,
             lmtp=self.lmtp,
-            services="",
         )
         (self.folder / "dovecot.conf").write_text(conf)
         self._run(DOVECOT, "-c", str(self.folder / "dovecot.conf"))
