@@ -40,7 +40,7 @@ async def generate(
     decisions: list[Decision] = []
     usage, why = generation.usage, ""
     for mend in range(MAX_MENDS + 1):
-        found = read(generation, tools, turn, context, may)
+        found = read(generation, tools, turn, context, may, now.astimezone(frame.zone))
         decisions += found.decisions
         if not found.refused and (decisions or mend == MAX_MENDS):
             break

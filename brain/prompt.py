@@ -25,6 +25,7 @@ from gateway.events import (
     ControlPressed,
     MessageReceived,
     SendClosed,
+    TimerFired,
 )
 from gateway.llm.model import Message, Request, said, tool_call
 from gateway.record import encode
@@ -152,6 +153,8 @@ def _line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = Non
             return f"[{item.label} · {route.medium} · {at} · {_one_line(author.name)}] {_indented(text)}"
         case ControlPressed(verb=verb, author=author, text=text):
             return f"[{item.label} · {at} · {_one_line(author.name)} pressed {verb}] {_indented(text)}".rstrip()
+        case TimerFired(reason=reason):
+            return f"[the time you waited for · {at}] {_indented(reason)}"
         case SendClosed(outcome=outcome, send=ref, why=why):
             send = state.sends.get(ref)
             what = f"“{_shortened(send.text, 80)}” on {send.route.medium}" if send else "a message"

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TextIO
 
+from actors.sandbox.host import Sandbox
 from frontdesk.demo import outbox
 from frontdesk.demo.find_model import Found, find
 from frontdesk.models import REHEARSAL
@@ -77,7 +78,14 @@ async def run(options: Options) -> int:
     try:
         return await _run(options, folder)
     finally:
+        await end_sandboxes(folder)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+async def end_sandboxes(folder: Path) -> None:
+    """They outlive a gateway, so that a restart finds them again; here they end with the demo."""
+    for one in (folder / "frontdesk.db.actions").glob("*"):
+        await Sandbox(one, lambda _: None).kill()
 
 
 async def _run(options: Options, folder: Path) -> int:

@@ -35,6 +35,7 @@ async def demo(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[
     await tour.reachable(made.url)
     yield made
     await made.gateway.stop()
+    await tour.end_sandboxes(tmp_path)
 
 
 @pytest.fixture
