@@ -11,7 +11,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from gateway.addresses import Route
@@ -22,7 +22,7 @@ from mediums.email.account import MEDIUM, Account
 from mediums.email.budget import Budget
 from mediums.email.failures import MailboxFailed
 from mediums.email.robots import Kind
-from mediums.medium import Health, OutcomeUnknown, Publish, Rejected, SurelyNotSent
+from mediums.medium import Health, Publish, Rejected, SurelyNotSent
 
 if TYPE_CHECKING:
     from mediums.email.imap import Mailbox
@@ -44,6 +44,7 @@ class Pace(Record, frozen=True, kw_only=True):
     longest_pause_seconds: float = 60.0
     publishing_seconds: float = 10.0
     largest_bytes: int = 20_000_000
+    old_mails: int = 20
     of_a_thread: int = 30
     of_a_person: int = 120
 
@@ -104,15 +105,14 @@ class EmailMedium:
         return opened
 
     async def _pass_over_what_was_before_us(self, mailbox: "Mailbox") -> None:
-        """In a mailbox that was never watched, years of mail may lie: all but yesterday's is left alone."""
-        from mediums.email.imap import yesterday
-
+        """In a mailbox that was never watched, years of mail may lie: all but a day's is left alone. A few may as well
+        have come while we were down and someone had cleared the mailbox of all that is marked."""
         if not await mailbox.before_us():
             return
-        recent = {*await mailbox.untaken(yesterday(self._now()))}
+        recent = {*await mailbox.untaken(self._now() - timedelta(days=1))}
         old = [uid for uid in await mailbox.untaken() if uid not in recent]
-        if old:
-            log.info("%s: first start on this mailbox: %d older mails are left alone", self.account, len(old))
+        if len(old) > self._pace.old_mails:
+            log.warning("%s: first start on this mailbox: %d older mails are left alone", self.account, len(old))
             await mailbox.mark(old)
 
     async def _take_all(self, mailbox: "Mailbox", publish: Publish) -> None:
@@ -132,7 +132,7 @@ class EmailMedium:
             await publish(heard.fact)
             self._publishing_since = None
         elif heard is not None:
-            level = logging.WARNING if heard.kind is Kind.BOUNCE else logging.INFO
+            level = logging.WARNING if heard.kind in (Kind.BOUNCE, Kind.PERSON) else logging.INFO
             log.log(level, "%s: %s; it is left alone", self.account, heard.about)
         await mailbox.mark([uid])
 
@@ -192,10 +192,10 @@ class EmailMedium:
         smtp = await asyncio.to_thread(importlib.import_module, "mediums.email.smtp")
         try:
             await smtp.hand_over(self._account, written, self._pace.call_seconds)
-        except SurelyNotSent as error:
+        except smtp.ServerTrouble as error:
             self._send_trouble = str(error)
             raise
-        except (Rejected, OutcomeUnknown):
+        except (SurelyNotSent, Rejected):  # of this mail alone
             self._send_trouble = ""
             raise
         self._send_trouble = ""

@@ -1,29 +1,23 @@
-"""One connection to the mailbox, through aioimaplib. The only module that imports it; that costs 0.06 s.
-
-Below its surface is added what it lacks (so its version is exact): STARTTLS, the end of a connection wakes whoever
-waits, and the news of a mail that comes with another command's answer is kept. Without the last a mail that arrives
-between the search and the IDLE is not seen until the next round, as the server has already told of it.
+"""One connection to the mailbox: what is in it, what is new, and the marks on what was taken.
 
 Every call has a deadline of its own and ends when the connection does; a connection on which one has failed is of no
 more use. https://www.rfc-editor.org/rfc/rfc3501 and https://www.rfc-editor.org/rfc/rfc2177
 """
 
 import asyncio
-import logging
 import re
 import socket
 import ssl
 from collections.abc import Callable, Coroutine, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
-
-from aioimaplib import IMAP4, AioImapException, aioimaplib  # type: ignore[import-untyped]
 
 from gateway.record import Record
 from mediums.email import failures
 from mediums.email.account import Account
 from mediums.email.failures import MailboxFailed
+from mediums.email.imap_client import AioImapException, Client, aioimaplib
 
 T = TypeVar("T")
 
@@ -37,55 +31,9 @@ _UID_VALIDITY = re.compile(rb"\[UIDVALIDITY (\d+)\]", re.IGNORECASE)
 _PERMANENT = re.compile(rb"\[PERMANENTFLAGS \(([^)]*)\)\]", re.IGNORECASE)
 _SIZE = re.compile(rb"RFC822\.SIZE (\d+)", re.IGNORECASE)
 _ARRIVED = re.compile(rb'INTERNALDATE "([^"]+)"', re.IGNORECASE)
-_UNTAGGED_NEWS = re.compile(rb"^\* (\d+ (EXISTS|RECENT)|BYE)\b", re.IGNORECASE)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 _BROKEN = (AioImapException, OSError, ValueError, IndexError, UnicodeError, asyncio.TimeoutError)
-
-if logging.getLogger("aioimaplib").level == logging.NOTSET:
-    logging.getLogger("aioimaplib").setLevel(logging.WARNING)  # at DEBUG it logs all that is said
-
-
-class _Protocol(aioimaplib.IMAP4ClientProtocol):  # type: ignore[misc]
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.news, self.lost = asyncio.Event(), asyncio.Event()
-        self.why_lost = "the server ended the connection"
-        super().__init__(loop, self._connection_lost)
-
-    def _connection_lost(self, error: Exception | None) -> None:
-        self.why_lost = str(error) if error else self.why_lost
-        self.lost.set()
-        self.news.set()
-
-    def _untagged_response(self, line: bytes) -> Any:
-        if _UNTAGGED_NEWS.match(line):
-            self.news.set()
-        if line.upper().startswith(b"* BYE"):
-            self.why_lost = f"the server says goodbye ({failures.one_line(line[6:].decode('utf-8', 'replace'))})"
-            self.lost.set()  # some say so and leave the connection open
-        return super()._untagged_response(line)
-
-
-class _Client(IMAP4):  # type: ignore[misc]
-    """Takes a TLS context, or None."""
-
-    def create_client(
-        self, host: str, port: int, loop: Any, conn_lost_cb: Any = None, ssl_context: ssl.SSLContext | None = None
-    ) -> None:
-        running = asyncio.get_running_loop()
-        self.protocol = _Protocol(running)
-        self._client_task = running.create_task(
-            running.create_connection(lambda: self.protocol, host, port, ssl=ssl_context)
-        )
-
-    async def start_tls(self, host: str, context: ssl.SSLContext) -> None:
-        """What was said in the clear is forgotten: https://www.rfc-editor.org/rfc/rfc3501#section-6.2.1"""
-        protocol = self.protocol
-        response = await protocol.execute(aioimaplib.Command("STARTTLS", protocol.new_tag(), loop=protocol.loop))
-        if response.result != "OK" or protocol.incomplete_line:
-            raise ssl.SSLError("the server does not offer STARTTLS")
-        protocol.transport = await protocol.loop.start_tls(protocol.transport, protocol, context, server_hostname=host)
-        await protocol.capability()
 
 
 class Envelope(Record, frozen=True, kw_only=True):
@@ -98,7 +46,7 @@ class Envelope(Record, frozen=True, kw_only=True):
 class Mailbox:
     """The INBOX. All calls raise MailboxFailed."""
 
-    def __init__(self, client: _Client, account: Account, call_seconds: float, answered: Callable[[], None]) -> None:
+    def __init__(self, client: Client, account: Account, call_seconds: float, answered: Callable[[], None]) -> None:
         self._client, self._account, self._call_seconds, self._answered = client, account, call_seconds, answered
         self._mark = KEYWORD
         self.uid_validity = 0
@@ -108,7 +56,7 @@ class Mailbox:
         """Connects, logs in, selects. `answered` is called at each word from the server that ends a call."""
         context = _context(account)
         server = account.imap
-        client = _Client(
+        client = Client(
             server.host, server.port, None, call_seconds, None, context if server.security == "tls" else None
         )
         mailbox = cls(client, account, call_seconds, answered)
@@ -174,6 +122,7 @@ class Mailbox:
             _ok(await self._call(idle, self._call_seconds), "ending IDLE")
         finally:
             idle.cancel()
+            await asyncio.gather(idle, return_exceptions=True)
 
     async def close(self) -> None:
         """Says goodbye, if that is quick."""
@@ -264,7 +213,7 @@ class Mailbox:
         return result
 
     def _abort(self) -> None:
-        connecting, transport = self._client._client_task, self._client.protocol.transport
+        connecting, transport = self._client.connecting, self._client.protocol.transport
         connecting.cancel()
         if connecting.done() and not connecting.cancelled():
             connecting.exception()  # looked at: else it is reported as never retrieved
@@ -323,8 +272,4 @@ async def _set_within(event: asyncio.Event, seconds: float) -> None:
         return
 
 
-def yesterday(now: datetime) -> datetime:
-    return now - timedelta(days=1)
-
-
-__all__ = ["KEYWORD", "Envelope", "Mailbox", "MailboxFailed", "yesterday"]
+__all__ = ["KEYWORD", "Envelope", "Mailbox", "MailboxFailed"]

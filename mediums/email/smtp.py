@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 import aiosmtplib
 
-from gateway.outbox import OutcomeUnknown, Rejected, SurelyNotSent
+from gateway.outbox import SurelyNotSent
 from mediums.email import failures
 from mediums.email.account import Account
 from mediums.email.letter import Letter
@@ -23,11 +23,8 @@ if logging.getLogger("aiosmtplib").level == logging.NOTSET:
     logging.getLogger("aiosmtplib").setLevel(logging.WARNING)
 
 
-class LoginRefused(SurelyNotSent):
-    """Nothing can be sent until the settings are mended."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why, failures.LOGIN_RETRY_SECONDS)
+class ServerTrouble(SurelyNotSent):
+    """It is not this mail: no mail at all can be sent now."""
 
 
 async def hand_over(account: Account, letter: Letter, call_seconds: float) -> None:
@@ -39,7 +36,7 @@ async def hand_over(account: Account, letter: Letter, call_seconds: float) -> No
         except aiosmtplib.SMTPResponseException as error:
             raise failures.refused(error.code, error.message, letter.recipient) from None
         except _CANNOT as error:
-            raise SurelyNotSent(failures.unreachable("SMTP", account.smtp, _why(error))) from None
+            raise ServerTrouble(failures.unreachable("SMTP", account.smtp, _why(error))) from None
         try:
             await smtp.data(letter.data, timeout=call_seconds)
         except aiosmtplib.SMTPResponseException as error:
@@ -50,7 +47,7 @@ async def hand_over(account: Account, letter: Letter, call_seconds: float) -> No
 
 @asynccontextmanager
 async def logged_in(account: Account, call_seconds: float) -> AsyncIterator[aiosmtplib.SMTP]:
-    """Raises SurelyNotSent, as LoginRefused when that is why. The password is sent only as `smtp_security` says."""
+    """Raises SurelyNotSent, always as ServerTrouble. The password is sent only as `smtp_security` says."""
     smtp = await _connected(account, call_seconds)
     try:
         await _log_in(smtp, account, call_seconds)
@@ -64,7 +61,7 @@ async def _connected(account: Account, call_seconds: float) -> aiosmtplib.SMTP:
     try:
         context = None if server.security == "none" else account.tls()
     except OSError as error:
-        raise SurelyNotSent(f"mediums.email.ca_file cannot be used ({_why(error)})") from None
+        raise ServerTrouble(f"mediums.email.ca_file cannot be used ({_why(error)})") from None
     smtp = aiosmtplib.SMTP(
         hostname=server.host,
         port=server.port,
@@ -78,13 +75,13 @@ async def _connected(account: Account, call_seconds: float) -> aiosmtplib.SMTP:
         await smtp.connect()
     except ssl.SSLCertVerificationError as error:
         smtp.close()
-        raise SurelyNotSent(failures.certificate("SMTP", server, error.verify_message)) from None
+        raise ServerTrouble(failures.certificate("SMTP", server, error.verify_message)) from None
     except _CANNOT as error:
         smtp.close()
         cause = error.__cause__ or error.__context__
         if isinstance(cause, ssl.SSLCertVerificationError):
-            raise SurelyNotSent(failures.certificate("SMTP", server, cause.verify_message)) from None
-        raise SurelyNotSent(failures.unreachable("SMTP", server, _why(error))) from None
+            raise ServerTrouble(failures.certificate("SMTP", server, cause.verify_message)) from None
+        raise ServerTrouble(failures.unreachable("SMTP", server, _why(error))) from None
     return smtp
 
 
@@ -99,11 +96,13 @@ async def _log_in(smtp: aiosmtplib.SMTP, account: Account, call_seconds: float) 
     except aiosmtplib.SMTPAuthenticationError as error:
         words = f"{error.code} {failures.one_line(error.message)}"
         if error.code >= 500:
-            raise LoginRefused(failures.login_refused("SMTP", account.smtp, words)) from None
-        raise SurelyNotSent(f"the SMTP server {account.smtp} does not let anyone in now ({words})") from None
+            raise ServerTrouble(
+                failures.login_refused("SMTP", account.smtp, words), failures.LOGIN_RETRY_SECONDS
+            ) from None
+        raise ServerTrouble(f"the SMTP server {account.smtp} does not let anyone in now ({words})") from None
     except _CANNOT as error:
         text = f"the SMTP server {account.smtp} takes no login ({_why(error)}): check mediums.email.smtp_security"
-        raise SurelyNotSent(text) from None
+        raise ServerTrouble(text) from None
 
 
 def _part(smtp: aiosmtplib.SMTP) -> None:
@@ -117,4 +116,4 @@ def _why(error: BaseException) -> str:
     return failures.one_line(str(error)) or type(error).__name__
 
 
-__all__ = ["LoginRefused", "OutcomeUnknown", "Rejected", "hand_over", "logged_in"]
+__all__ = ["ServerTrouble", "hand_over", "logged_in"]

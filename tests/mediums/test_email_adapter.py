@@ -65,6 +65,13 @@ async def test_em12_a_goodbye_leads_to_a_new_connection(email):
     assert email.mail.imap.connections > before
 
 
+async def test_em12_a_goodbye_instead_of_a_greeting_is_told(email):
+    email.mail.imap.replaces(b"* OK [CAPABILITY", b"* BYE [UNAVAILABLE")
+    medium = email.medium()
+    async with receiving(medium, Inbox()):
+        await eventually(lambda: "the server says: BYE [UNAVAILABLE" in medium.health().text)
+
+
 async def test_em12_what_came_in_the_gap_is_found(email):
     medium, inbox = email.medium(), Inbox()
     async with receiving(medium, inbox):
@@ -197,7 +204,7 @@ async def test_a_mailbox_that_was_never_watched_does_not_pour_out_its_years(emai
         os.utime(path, (time.time() - 5 * 86400, time.time() - 5 * 86400))
     await email.says("today")
     inbox = Inbox()
-    async with receiving(email.medium(), inbox):
+    async with receiving(email.medium(paced(old_mails=1)), inbox):
         await inbox.has(1)
         await email.settled()
     assert inbox.texts == ["today"]
@@ -275,6 +282,7 @@ async def test_a_refusal_ends_as_its_code_says(email, verb, code, end):
     with pytest.raises(end, match=f"answered {code} for ana@example.org: 5.7.1 not from you"):
         await medium.send(email.route, "wanted", "s/1/0")
     assert email.seen() == []
+    assert "5.7.1" not in medium.health().text, "it is this mail's trouble, not the server's"
 
 
 @pytest.mark.parametrize(
