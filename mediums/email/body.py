@@ -17,7 +17,7 @@ from mediums.email.headers import Fields, decoded, only_mailbox, subject_of, tex
 DEPTH = 8  # of parts in parts
 PARTS = 100
 TEXT_LENGTH = 40_000  # characters; an event has 256 KB at most
-HTML_BYTES = 1_000_000
+HTML_LENGTH = 1_000_000
 ATTACHED_LENGTH = 2000
 NAMES_SHOWN = 20
 NAME_LENGTH = 80
@@ -65,7 +65,8 @@ def _read(part: "Part[str, str]", found: _Found, depth: int) -> None:
     elif part.is_multipart():
         inner = [one for one in part.get_payload() if isinstance(one, Message)]
         if kind == "multipart/alternative":
-            inner = [_best(inner)] if inner else []
+            best = [_best(inner)] if inner else []
+            inner = best + [one for one in inner if one.get_content_type() == "text/calendar" and one not in best]
         for one in inner:
             _read(one, found, depth + 1)
     elif _is_attachment(part, kind):
@@ -116,7 +117,7 @@ def _text(part: "Part[str, str]") -> str:
         label = part.get_content_charset("") or ""
     except (LookupError, UnicodeError, ValueError, TypeError):
         label = ""
-    return decoded(data[: 4 * TEXT_LENGTH if part.get_content_type() != "text/html" else HTML_BYTES], label)
+    return decoded(data, label)[: HTML_LENGTH if part.get_content_type() == "text/html" else 4 * TEXT_LENGTH]
 
 
 # --- HTML ------------------------------------------------------------------------------------------------------------

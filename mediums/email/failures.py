@@ -4,6 +4,8 @@ from gateway.outbox import OutcomeUnknown, Rejected, SurelyNotSent
 
 LOGIN_RETRY_SECONDS = 30.0
 
+_WANTS_A_LOGIN = (530, 534, 535, 538)
+
 LOGIN = "set mediums.email.username and mediums.email.password (many providers want an app password)"
 
 
@@ -33,6 +35,8 @@ def login_refused(what: str, server: object, words: str) -> str:
 def refused(code: int, words: str, who: str) -> SurelyNotSent | Rejected:
     """The server's answer to a step before the mail was taken: https://www.rfc-editor.org/rfc/rfc5321#section-4.2.1"""
     text = f"the mail server answered {code} for {who}: {one_line(words)}"
+    if code in _WANTS_A_LOGIN:
+        return SurelyNotSent(f"{text}: {LOGIN}", LOGIN_RETRY_SECONDS)
     return SurelyNotSent(text) if 400 <= code < 500 else Rejected(text)
 
 

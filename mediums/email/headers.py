@@ -19,6 +19,7 @@ NAME_LENGTH = 60
 SUBJECT_LENGTH = 300
 ID_LENGTH = 250  # longer ones are nobody's; a header line has 998 octets
 FIELDS_READ = 400
+FIELD_LENGTH = 50_000
 
 _ENCODED = re.compile(r"=\?([^?\s]*)\?([bBqQ])\?([^?]*)\?=")
 _ADDRESS = re.compile(r"[^\s<>()@,;:\"\[\]\\]+@[^\s<>()@,;:\"\[\]\\]+")
@@ -113,7 +114,7 @@ class Fields:
 
     def __init__(self, message: "Message[str, str]") -> None:
         self.items: tuple[tuple[str, str], ...] = tuple(
-            (name.casefold().strip(), str(value).replace("\r", "").replace("\n", ""))
+            (name.casefold().strip(), str(value)[:FIELD_LENGTH].replace("\r", "").replace("\n", ""))
             for name, value in list(message.raw_items())[:FIELDS_READ]
         )
 
@@ -148,13 +149,13 @@ class Mailbox(Record, frozen=True, kw_only=True):
 
 def mailboxes(values: Iterable[str]) -> tuple[Mailbox, ...]:
     """Those of To, Cc and their like that can be read; groups are their members."""
-    found: list[Mailbox] = []
+    found: dict[str, Mailbox] = {}
     for value in values:
         for piece in _pieces(value):
             one = _mailbox(piece)
-            if one is not None and one.address not in {other.address for other in found}:
-                found.append(one)
-    return tuple(found)
+            if one is not None:
+                found.setdefault(one.address, one)
+    return tuple(found.values())
 
 
 def only_mailbox(values: Iterable[str]) -> Mailbox | None:
@@ -195,6 +196,7 @@ def _pieces(value: str) -> list[str]:
 
 
 def _mailbox(piece: str) -> Mailbox | None:
+    piece = _eight_bit(piece)
     unquoted = re.sub(r'"(?:\\.|[^"\\])*"', "", piece)
     if "<" not in unquoted:
         return Mailbox(address=piece.casefold()) if _ADDRESS.fullmatch(piece) else None

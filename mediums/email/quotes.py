@@ -59,6 +59,7 @@ def quoted(heading: str, text: str, length: int) -> str:
 
 def _quote_starts(lines: list[str]) -> tuple[int, bool]:
     """Where the last part begins that is all quote, and whether it is something passed on."""
+    last_quote = _all_quote_from(lines)
     for at, line in enumerate(lines):
         if _FORWARDED.match(line):
             return at, True
@@ -67,7 +68,7 @@ def _quote_starts(lines: list[str]) -> tuple[int, bool]:
         if _is_attribution(lines, at) or line.startswith(">"):
             near = range(at, min(at + ATTRIBUTION_LINES + 2, len(lines)))  # an empty line may follow it
             quote = next((n for n in near if lines[n].startswith(">")), None)
-            if quote is not None and _all_quote(lines[quote:]):
+            if quote is not None and quote >= last_quote:
                 return at, False
     return len(lines), False
 
@@ -85,10 +86,12 @@ def _is_header_block(lines: list[str], at: int) -> bool:
     return bool(_HEADER_LINE.match(lines[at])) and sum(bool(_NEXT_HEADER_LINE.match(line)) for line in following) >= 2
 
 
-def _all_quote(lines: list[str]) -> bool:
-    """Nothing of the person's own comes after it, save a signature."""
-    rest = [line for line in _without_signature(lines) if line.strip()]
-    return all(line.startswith(">") for line in rest)
+def _all_quote_from(lines: list[str]) -> int:
+    """The line from which on nothing of the person's own comes, save a signature."""
+    end = len(_without_signature(lines))
+    while end and (not lines[end - 1].strip() or lines[end - 1].startswith(">")):
+        end -= 1
+    return end
 
 
 def _without_signature(lines: list[str]) -> list[str]:

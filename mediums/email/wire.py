@@ -51,16 +51,18 @@ def heard(raw: bytes, account: Account, at: datetime) -> Heard:
         return noticed(raw, account, at, "this mail was not read: it has too many parts in parts")
     try:
         message = message_from_bytes(raw, policy=compat32)
-        text = body.said(message)
+        return _heard(message, body.said(message), raw, account, at)
     except _UNREADABLE:
         return noticed(raw, account, at, "this mail cannot be read: it is broken")
-    return _heard(message, text, raw, account, at)
 
 
 def noticed(raw: bytes, account: Account, at: datetime, note: str) -> Heard:
     """Of a mail whose text is not read: its header, and why. `raw` may be the header alone."""
     header = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0] + b"\n\n"
-    return _heard(BytesHeaderParser(policy=compat32).parsebytes(header), f"[{note}]", header, account, at)
+    try:
+        return _heard(BytesHeaderParser(policy=compat32).parsebytes(header), f"[{note}]", header, account, at)
+    except _UNREADABLE:
+        return Heard(kind=Kind.PERSON, fact=None, about="a mail whose header cannot be read")
 
 
 def _heard(message: "Message[str, str]", text: str, raw: bytes, account: Account, at: datetime) -> Heard:

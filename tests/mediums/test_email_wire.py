@@ -1,6 +1,8 @@
 """What is read in a mail, and what an answer looks like. Tests are named by the case that they hold."""
 
 import base64
+import contextlib
+import random
 import re
 from email import message_from_bytes
 from email.policy import default
@@ -9,8 +11,10 @@ import msgspec
 import pytest
 
 from gateway.addresses import Address, Route
+from gateway.events import MessageReceived
 from gateway.outbox import Rejected
-from mediums.email import letter
+from gateway.record import decode, encode
+from mediums.email import letter, wire
 from mediums.email.headers import decoded, mailboxes, only_mailbox, text_of
 from mediums.email.letter import Target, target
 from mediums.email.robots import Kind
@@ -365,6 +369,32 @@ def test_em13_what_cannot_be_parsed_is_heard_as_that():
     assert fact(mail).text == "[subject: Help]\n[this mail was not read: it has too many parts in parts]"
 
 
+SHREDS = (
+    *(b"\r\n", b"\n\n", b"\0", b"\xff\xfe", b"<", b">", b'"', b"(", b"TZID=", b"boundary=b\r\n", b"=?utf-8?q?=ff?="),
+    *(b'charset=""', b"Content-Transfer-Encoding: uuencode\r\n", b"Content-Type: message/rfc822\r\n"),
+)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_em13_no_torn_mail_raises(seed):
+    """Nor does any reach the last net, which is for what nobody has thought of."""
+    chance = random.Random(seed)
+    whole = (EM01, mixed("mixed", PLAIN + "x", ATTACHED + INNER), mixed("alternative", PLAIN + " ", HTML + "<p>a"))
+    for _ in range(10):
+        mail = bytearray(chance.choice(whole))
+        for _ in range(chance.randint(1, 12)):
+            at = chance.randrange(len(mail))
+            torn = chance.choice((b"", bytes([chance.randrange(256)]), chance.choice(SHREDS)))
+            mail[at : at + chance.randint(0, 20)] = torn
+        found = heard(bytes(mail))
+        assert "cannot be read" not in found.about
+        if found.fact is not None:
+            assert "it is broken" not in found.fact.text
+            decode(encode(found.fact), MessageReceived)
+            with contextlib.suppress(Rejected):  # an address that is torn, too
+                answer(found.fact.route)
+
+
 # --- EM09: robots ----------------------------------------------------------------------------------------------------
 
 
@@ -554,7 +584,6 @@ def test_gmail_writes_below_its_own_line():
     line = "Received: from out.example.org by mx.google.com with ESMTPS id 1; now\r\n"
     result = PASSED.format("example.org").replace("mx.bots.example", "mx.google.com")
     google = msgspec.structs.replace(ACCOUNT, authserv_id="mx.google.com")
-    from mediums.email import wire
 
     def author(mail: str) -> str:
         found = wire.heard((mail + "From: ana@example.org\r\n\r\nHi").encode(), google, AT).fact
