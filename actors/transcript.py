@@ -128,7 +128,7 @@ class Transcript:
         started = self.jobs.pop(ended.job)
         if started.kind == "question" and ended.command is not None:
             self.steps = 0  # a person has spoken
-        if started.cell in self.jobs:  # the code that asked has the answer
+        if started.cell in self.jobs or started.child in self.jobs:  # the code or the child that asked has the answer
             self._notes.append(ended.text)
             return
         waiting = [call for call, job in self.waits.items() if job == ended.job]
