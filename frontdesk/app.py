@@ -35,11 +35,12 @@ from gateway.live import LiveSignal
 from gateway.llm.model import Model
 from gateway.outbox import Outbox
 from gateway.record import decode
-from gateway.settings import Settings
+from gateway.settings import IMAP_PORTS, SMTP_PORTS, EmailSettings, Settings
 from mediums.medium import Medium
 
 if TYPE_CHECKING:
     from actors.sandbox.words import Happening
+    from mediums.email.account import Account
 
 log = logging.getLogger(__name__)
 
@@ -131,6 +132,11 @@ class App:
 
             medium = TelegramMedium(telegram.token.reveal(), str(telegram.api_base))
             made.append((medium.account, lambda _: medium))
+        if (email := self.settings.mediums.email) is not None:
+            from mediums.email.adapter import EmailMedium
+
+            mailbox = EmailMedium(mail_account(email, self.settings.assistant.name))
+            made.append((mailbox.account, lambda _: mailbox))
         return made
 
     async def _slack(self, broker: Broker, guard: Guard) -> None:
@@ -239,6 +245,25 @@ def people(settings: Settings) -> list[Contact]:
     local = tuple(Address(medium=medium, user="owner") for medium in ("web", "terminal"))
     found[first] = msgspec.structs.replace(found[first], addresses=(*found[first].addresses, *local))
     return found
+
+
+def mail_account(email: EmailSettings, name: str) -> "Account":
+    """`name` is shown beside the address of what it sends."""
+    from mediums.email.account import Account, Server
+
+    imap_port, smtp_port = email.imap_port or IMAP_PORTS[email.imap_security], email.smtp_port
+    return Account(
+        address=str(email.address),
+        imap=Server(host=email.imap_host, port=imap_port, security=email.imap_security),
+        smtp=Server(
+            host=email.smtp_host, port=smtp_port or SMTP_PORTS[email.smtp_security], security=email.smtp_security
+        ),
+        username=email.username or str(email.address),
+        password=email.password,
+        authserv_id=email.authserv_id,
+        name=name,
+        ca_file=email.ca_file,
+    )
 
 
 def _offer(signals: "asyncio.Queue[LiveSignal]", data: bytes) -> None:

@@ -15,7 +15,7 @@ from frontdesk.models import REHEARSAL, Models
 from gateway.broker.sqlite import SqliteBroker, StoreUnusable
 from gateway.llm.model import Model, ModelError, Request
 from gateway.record import Record
-from gateway.settings import Settings
+from gateway.settings import EmailSettings, Settings
 
 MODEL_SECONDS, SANDBOX_SECONDS, CONNECT_SECONDS = 60.0, 10.0, 10.0
 
@@ -46,6 +46,9 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
         yield await _telegram(settings)
     if settings.mediums.slack is not None:
         yield await _slack(settings)
+    if settings.mediums.email is not None:
+        async for finding in _email(settings.mediums.email):
+            yield finding
 
 
 async def _store(settings: Settings) -> Finding:
@@ -152,3 +155,13 @@ async def _slack(settings: Settings) -> Finding:
     assert slack is not None
     found = await look(slack.bot_token.reveal(), slack.app_token.reveal(), str(slack.api_base))
     return Finding(part="slack", well=found.well, text=found.text)
+
+
+async def _email(email: EmailSettings) -> AsyncIterator[Finding]:
+    from frontdesk.app import mail_account
+    from mediums.email.trial import try_imap, try_smtp
+
+    account = mail_account(email, "")
+    imap, smtp = await try_imap(account, CONNECT_SECONDS), await try_smtp(account, CONNECT_SECONDS)
+    yield Finding(part="email receiving", well=imap.well, text=imap.text)
+    yield Finding(part="email sending", well=smtp.well, text=smtp.text)

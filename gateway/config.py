@@ -21,6 +21,7 @@ from gateway.settings import (
     NOT_YET,
     HttpUrl,
     Listen,
+    MailAddress,
     MediumsSettings,
     ModelSettings,
     Secret,
@@ -30,6 +31,7 @@ from gateway.settings import (
     WebSettings,
     http_url,
     known_keys,
+    mail_address,
     without_none,
 )
 
@@ -91,6 +93,7 @@ class _Reader:
             Address: _address,
             HttpUrl: http_url,
             Listen: Listen.parse,
+            MailAddress: mail_address,
             Path: self._path,
             Secret: Secret,
             ZoneInfo: _timezone,

@@ -26,7 +26,6 @@ NOT_YET = frozenset(
         "broker.url = 'nats://*'",
         "mediums.slack.signing_secret",
         "mediums.slack.listen",
-        "mediums.email",
         "access.unknown = 'pair'",
         "actors.max_live",
         "actors.hibernate_after",
@@ -78,6 +77,17 @@ def http_url(text: str) -> HttpUrl:
     if url.scheme not in ("http", "https") or not url.hostname:
         raise ValueError('is no address of a server: write "https://host" or "http://host:port"')
     return HttpUrl(text.rstrip("/"))
+
+
+MailAddress = NewType("MailAddress", str)
+
+
+def mail_address(text: str) -> MailAddress:
+    """Raises ValueError."""
+    local, at, domain = text.strip().rpartition("@")
+    if not (local and at and domain) or any(character in ' ,;<>"' for character in text.strip()):
+        raise ValueError(f'"{text}" is no mail address: write it as in "desk@example.org"')
+    return MailAddress(text.strip())
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +149,28 @@ class SlackSettings(Table, frozen=True, kw_only=True):
     api_base: HttpUrl = HttpUrl("https://slack.com/api")
 
 
+MailSecurity = Literal["tls", "starttls", "none"]
+IMAP_PORTS: dict[MailSecurity, int] = {"tls": 993, "starttls": 143, "none": 143}
+SMTP_PORTS: dict[MailSecurity, int] = {"tls": 465, "starttls": 587, "none": 25}
+Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
+
+
+class EmailSettings(Table, frozen=True, kw_only=True):
+    """A port of None is the usual one for its security, a username of None the address."""
+
+    address: MailAddress
+    imap_host: str
+    imap_port: Port | None = None
+    imap_security: MailSecurity = "tls"
+    smtp_host: str
+    smtp_port: Port | None = None
+    smtp_security: MailSecurity = "tls"
+    username: str | None = None
+    password: Secret
+    authserv_id: str
+    ca_file: Path | None = None
+
+
 class WebSettings(Table, frozen=True, kw_only=True):
     """A `token` of None asks for one to be made: there is no page without."""
 
@@ -151,6 +183,7 @@ class MediumsSettings(Table, frozen=True, kw_only=True):
 
     telegram: TelegramSettings | None = None
     slack: SlackSettings | None = None
+    email: EmailSettings | None = None
     web: WebSettings | None = None
 
 

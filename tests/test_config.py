@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
+from frontdesk.app import mail_account
 from gateway.addresses import Address
 from gateway.config import ConfigError, load
 from gateway.llm.model import Endpoint
@@ -104,6 +105,33 @@ def test_a_medium_is_on_when_its_table_is_there(read):
     assert settings.mediums.web is None
     assert read("[mediums.web]").mediums.web == WebSettings()
     assert read("[assistant]").mediums.web == WebSettings()
+
+
+EMAIL = """
+    [mediums.email]
+    address = "Desk@example.org"
+    imap_host = "imap.example.org"
+    smtp_host = "smtp.example.org"
+    password = "env:KEY"
+    authserv_id = "mx.example.org"
+"""
+
+
+@pytest.mark.parametrize(("security", "ports"), [("tls", (993, 465)), ("starttls", (143, 587)), ("none", (143, 25))])
+def test_a_mailbox_has_the_usual_ports(read, security, ports):
+    given = read(f'{EMAIL}\nimap_security = "{security}"\nsmtp_security = "{security}"').mediums.email
+    assert given
+    account = mail_account(given, "Mina")
+    assert (account.imap.port, account.smtp.port) == ports
+    assert (account.username, account.key) == ("Desk@example.org", "email-desk-example-org")
+    assert "sk-key" not in repr(account)
+
+
+def test_a_mailbox_without_what_it_needs(refusal):
+    assert refusal(EMAIL.replace('password = "env:KEY"', "").replace("Desk@example.org", "Desk <desk>")) == [
+        'mediums.email.address: "Desk <desk>" is no mail address: write it as in "desk@example.org"',
+        'mediums.email.password: is missing: add password = "env:NAME"',
+    ]
 
 
 def test_actors_use_the_model_of_the_conversation_key_by_key(read):

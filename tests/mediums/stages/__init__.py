@@ -15,6 +15,7 @@ from gateway.addresses import Route
 from mediums.medium import Medium
 
 STAGES = {
+    "email": "tests.mediums.stages.email",
     "local": "tests.mediums.stages.local",
     "slack": "tests.mediums.stages.slack",
     "telegram": "tests.mediums.stages.telegram",

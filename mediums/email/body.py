@@ -1,0 +1,210 @@
+"""What a mail says, as one text for a reader: the right parts of it, attachments named, the rest left out. Pure.
+
+Of alternatives the plain one is read, unless it is blank; parts that stand side by side are read one after the other.
+An attached mail is somebody else's: it is named and its beginning quoted, and nothing in it counts for anything else.
+Nothing is ever fetched from an address in a mail.
+"""
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.message import Message
+
+from gateway.record import whole_text
+from mediums.email import quotes
+from mediums.email.headers import Fields, decoded, only_mailbox, subject_of, text_of
+
+DEPTH = 8  # of parts in parts
+PARTS = 100
+TEXT_LENGTH = 40_000  # characters; an event has 256 KB at most
+HTML_LENGTH = 1_000_000
+ATTACHED_LENGTH = 2000
+NAMES_SHOWN = 20
+NAME_LENGTH = 80
+
+Part = Message  # compat32: headers as they came
+
+_ALREADY_SHOWN = re.compile(r"cid:([^\"'\s>]+)", re.IGNORECASE)
+_DATE = re.compile(r"^(\d{8})(?:T(\d{6})(Z?))?$")
+
+
+@dataclass
+class _Found:
+    texts: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    attached: list[str] = field(default_factory=list)
+    shown_images: set[str] = field(default_factory=set)
+    parts: int = 0
+
+
+def said(message: "Part[str, str]") -> str:
+    """The person's words, then what came with them. Empty for a mail with nothing in it."""
+    found = _Found()
+    _read(message, found, 0)
+    words = quotes.own_words("\n\n".join(text for text in found.texts if text.strip()))
+    names = [f"[attachment {note}, not yet readable]" for note in found.attached[:NAMES_SHOWN]]
+    if len(found.attached) > NAMES_SHOWN:
+        names.append(f"[and {len(found.attached) - NAMES_SHOWN} more attachments]")
+    text = "\n\n".join(piece for piece in (_cut(words), "\n".join(names), *found.notes) if piece)
+    return whole_text(text)
+
+
+def _cut(text: str) -> str:
+    return (
+        text if len(text) <= TEXT_LENGTH else f"{text[:TEXT_LENGTH]}…\n[the mail goes on; only its beginning is shown]"
+    )
+
+
+def _read(part: "Part[str, str]", found: _Found, depth: int) -> None:
+    found.parts += 1
+    if depth > DEPTH or found.parts > PARTS:
+        return
+    kind = part.get_content_type()
+    if kind == "message/rfc822":
+        _attached_mail(part, found, depth)
+    elif part.is_multipart():
+        inner = [one for one in part.get_payload() if isinstance(one, Message)]
+        if kind == "multipart/alternative":
+            best = [_best(inner)] if inner else []
+            inner = best + [one for one in inner if one.get_content_type() == "text/calendar" and one not in best]
+        for one in inner:
+            _read(one, found, depth + 1)
+    elif _is_attachment(part, kind):
+        _attachment(part, kind, found)
+    elif kind == "text/html":
+        found.shown_images |= {one.casefold() for one in _ALREADY_SHOWN.findall(_text(part))}
+        found.texts.append(from_html(_text(part)))
+    elif kind == "text/calendar":
+        _invitation(part, found)
+    else:
+        found.texts.append(_text(part))
+
+
+def _best(alternatives: "list[Part[str, str]]") -> "Part[str, str]":
+    """The plain text, unless it says nothing; an invitation's text is said by what it invites to."""
+    plain = [one for one in alternatives if one.get_content_type() == "text/plain" and _text(one).strip()]
+    others = [one for one in alternatives if one.get_content_type() != "text/plain"]
+    html = [one for one in others if one.get_content_type() == "text/html" or one.is_multipart()]
+    return next(iter([*plain, *html, *others, *alternatives]))
+
+
+def _is_attachment(part: "Part[str, str]", kind: str) -> bool:
+    disposition = str(part.get("content-disposition", "")).partition(";")[0].strip().casefold()
+    if kind == "text/calendar":
+        return False
+    return disposition == "attachment" or not kind.startswith("text/") or bool(disposition and _file_name(part))
+
+
+def _attachment(part: "Part[str, str]", kind: str, found: _Found) -> None:
+    """A picture that the text shows is not handed over by anyone."""
+    shown = str(part.get("content-id", "")).strip().strip("<>").casefold()
+    if not (kind.startswith("image/") and shown and shown in found.shown_images):
+        found.attached.append(_file_name(part) or f"without a name ({kind})")
+
+
+def _file_name(part: "Part[str, str]") -> str:
+    try:
+        name = part.get_filename() or ""
+    except (LookupError, UnicodeError, ValueError, TypeError):
+        name = ""
+    return _one_line(text_of(name))
+
+
+def _text(part: "Part[str, str]") -> str:
+    payload = part.get_payload(decode=True)
+    data = payload if isinstance(payload, bytes) else b""
+    try:
+        label = part.get_content_charset("") or ""
+    except (LookupError, UnicodeError, ValueError, TypeError):
+        label = ""
+    return decoded(data, label)[: HTML_LENGTH if part.get_content_type() == "text/html" else 4 * TEXT_LENGTH]
+
+
+# --- HTML ------------------------------------------------------------------------------------------------------------
+
+
+def from_html(html: str) -> str:
+    """As a reader sees it, without what is hidden; quotes behind `> `."""
+    # 0.15 s of importing, which a start without mail does not pay.
+    from inscriptis import get_text  # type: ignore[import-untyped]
+    from inscriptis.css_profiles import CSS_PROFILES  # type: ignore[import-untyped]
+    from inscriptis.model.config import ParserConfig  # type: ignore[import-untyped]
+    from lxml import etree  # type: ignore[import-untyped]
+    from lxml import html as parser
+
+    config = ParserConfig(css=CSS_PROFILES["strict"], display_links=True)
+    try:
+        tree = parser.fromstring(html.encode("utf-8"), parser=parser.HTMLParser(encoding="utf-8", remove_comments=True))
+    except (etree.LxmlError, ValueError):
+        return ""
+    for hidden in tree.xpath("//head | //script | //style | //template | //title"):
+        if hidden.getparent() is not None:
+            hidden.drop_tree()
+    for quote in tree.xpath("//blockquote[not(ancestor::blockquote)]"):
+        inner = get_text(etree.tostring(quote, encoding="unicode", with_tail=False), config)
+        marked = parser.Element("pre")
+        marked.text = "\n".join(f"> {line.strip()}" for line in inner.strip().splitlines())
+        marked.tail = quote.tail
+        if quote.getparent() is not None:
+            quote.getparent().replace(quote, marked)
+    text = get_text(etree.tostring(tree, encoding="unicode"), config).replace("\xa0", " ")
+    lines = [line.rstrip() for line in text.splitlines()]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+# --- what else comes by mail -----------------------------------------------------------------------------------------
+
+
+def _attached_mail(part: "Part[str, str]", found: _Found, depth: int) -> None:
+    """Its text is quoted once, at the first depth; what is attached to it is named inside the quote."""
+    payload = part.get_payload()
+    inner = payload[0] if isinstance(payload, list) and payload else None
+    if not isinstance(inner, Message):
+        return
+    fields = Fields(inner)
+    subject = _one_line(subject_of(fields)) or "mail"
+    found.attached.append(f"{subject}.eml")
+    if depth >= 2:
+        return
+    writer = only_mailbox(fields.all("from"))
+    within = _Found()
+    _read(inner, within, max(depth, 1) + 1)
+    text = "\n".join([*within.texts, *(f"[attachment {name}]" for name in within.attached)])
+    heading = f"[the attached mail “{subject}”, written by {writer.address if writer else 'somebody'}:]"
+    if text.strip():
+        found.notes.append(quotes.quoted(heading, text.strip(), ATTACHED_LENGTH))
+
+
+def _invitation(part: "Part[str, str]", found: _Found) -> None:
+    """Named, never answered by itself: https://www.rfc-editor.org/rfc/rfc5545"""
+    lines = re.sub(r"\r?\n[ \t]", "", _text(part)).splitlines()
+    event = lines[lines.index("BEGIN:VEVENT") :] if "BEGIN:VEVENT" in lines else lines
+    values: dict[str, tuple[str, str]] = {}
+    for line in event:
+        name, _, value = line.partition(":")
+        key, _, parameters = name.partition(";")
+        values.setdefault(key.upper(), (parameters, value))
+    summary = values.get("SUMMARY", ("", "without a title"))[1].replace("\\,", ",").replace("\\;", ";")
+    start, end = (_moment(values[key]) if key in values else "" for key in ("DTSTART", "DTEND"))
+    when = f", {start}" + (f" to {end}" if end else "") if start else ""
+    found.texts.append(f"[invitation: {_one_line(summary)}{when}]")
+    found.attached.append(_file_name(part) or "invite.ics")
+
+
+def _moment(stamped: tuple[str, str]) -> str:
+    parameters, value = stamped
+    found = _DATE.match(value.strip())
+    if found is None:
+        return _one_line(value)
+    try:
+        day = datetime.strptime(found[1] + (found[2] or "000000"), "%Y%m%d%H%M%S")
+    except ValueError:
+        return _one_line(value)
+    zone = re.search(r"TZID=\"?([^;:\"]+)", parameters, re.IGNORECASE)
+    told = "UTC" if found[3] else _one_line(zone[1]) if zone else "local time"
+    return f"{day:%Y-%m-%d %H:%M} {told}" if found[2] else f"{day:%Y-%m-%d}"
+
+
+def _one_line(text: str) -> str:
+    """A name cannot close the bracket that it stands in."""
+    return " ".join(text.translate({ord("["): "(", ord("]"): ")"}).split())[:NAME_LENGTH]

@@ -1,0 +1,176 @@
+"""From a mail to a fact: who says what to whom, in which thread, and where an answer goes. Pure.
+
+A mail's identity is a digest of what it is: its author as vouched for, what that author wrote at the head, and the
+whole body. So it is the same when the mailbox is numbered anew (UIDVALIDITY), when it is fetched again, and when a list
+or an alias brings a second copy; while no stranger can use it up, whatever Message-ID they choose: a mail with the same
+digest says the same, by the same author.
+
+One to one with the assistant is private; with others in To or Cc it is shared. A shared thread is a place for just the
+people in it: who takes somebody in starts another place, and knowing an old Message-ID opens none.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from email import message_from_bytes
+from email.message import Message
+from email.parser import BytesHeaderParser
+from email.policy import compat32
+
+from gateway.addresses import Route
+from gateway.events import MessageReceived, Person
+from gateway.record import Record
+from mediums.email import body, identity, letter
+from mediums.email.account import MEDIUM, Account
+from mediums.email.headers import Fields, Mailbox, mailboxes, message_id, references, subject_of, text_of
+from mediums.email.identity import Author
+from mediums.email.robots import Kind, kind_of
+
+PARTS_IN_PARTS = 200  # the parser's time grows with their square, and its stack has an end
+NAMED = 6  # people whose addresses are shown above a shared mail
+_WRITTEN = ("from", "date", "subject", "message-id")  # what copies of one mail share
+_BOUNDARY = re.compile(rb"boundary\s*=", re.IGNORECASE)
+_NO_REPLY = ("noreply", "no-reply", "donotreply", "do-not-reply", "no_reply")
+_UNREADABLE = (RecursionError, LookupError, ValueError, TypeError, AttributeError)  # from the parser, on broken mail
+
+
+class Heard(Record, frozen=True, kw_only=True):
+    """`fact` is None for what nobody wrote to be answered; `kind` says what it was, `about` a few words for the log."""
+
+    kind: Kind
+    fact: MessageReceived | None
+    thread: str = ""
+    about: str = ""
+
+
+def heard(raw: bytes, account: Account, at: datetime) -> Heard:
+    """`at` is when the mailbox got it: a Date is its sender's own. Raises nothing: a mail that cannot be read is
+    one that says so."""
+    if len(_BOUNDARY.findall(raw)) > PARTS_IN_PARTS:
+        return noticed(raw, account, at, "this mail was not read: it has too many parts in parts")
+    try:
+        message = message_from_bytes(raw, policy=compat32)
+        return _heard(message, body.said(message), raw, account, at)
+    except _UNREADABLE:
+        return noticed(raw, account, at, "this mail cannot be read: it is broken")
+
+
+def noticed(raw: bytes, account: Account, at: datetime, note: str) -> Heard:
+    """Of a mail whose text is not read: its header, and why. `raw` may be the header alone."""
+    header = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0] + b"\n\n"
+    try:
+        return _heard(BytesHeaderParser(policy=compat32).parsebytes(header), f"[{note}]", header, account, at)
+    except _UNREADABLE:
+        return Heard(kind=Kind.PERSON, fact=None, about="a mail whose header cannot be read")
+
+
+def _heard(message: "Message[str, str]", text: str, raw: bytes, account: Account, at: datetime) -> Heard:
+    fields = Fields(message)
+    author = identity.author(fields, account.authserv_id)
+    kind = kind_of(fields, message.get_content_type(), author.mailbox, account)
+    about = f"{kind.value}{_failed(message, fields) if kind is Kind.BOUNCE else ''} from {author.address.user}"
+    digest = _digest(fields, author, raw)
+    ids = (*references(fields), *((own,) if (own := message_id(fields)) else ()))
+    thread = letter.thread_of(account, ids, digest)
+    to, copied = mailboxes(fields.all("to")), mailboxes(fields.all("cc"))
+    others = _others((*to, *copied), author, account)
+    private = not others and kind is Kind.PERSON
+    fact = MessageReceived(
+        identity=f"{account.key}/message/{digest}/0",
+        route=Route(
+            medium=MEDIUM,
+            account=account.key,
+            place=_place(thread, [author.address.user, *others]),
+            reply_to=_answer(fields, author).uri() if author.mailbox else None,
+        ),
+        author=Person(address=author.address, name=author.name),
+        text=_labelled(text, subject_of(fields), (to, copied) if others else None, account),
+        at=at,
+        private=private,
+        addressed=private or (kind is Kind.PERSON and any(account.is_own(one.address) for one in to)),
+    )
+    wanted = kind in (Kind.PERSON, Kind.LIST) and author.mailbox is not None and bool(fact.text.strip())
+    return Heard(kind=kind, fact=fact if wanted else None, thread=thread, about=about)
+
+
+def _others(people: tuple[Mailbox, ...], author: Author, account: Account) -> list[str]:
+    own = author.mailbox.address if author.mailbox else ""
+    return [one.address for one in people if one.address != own and not account.is_own(one.address)]
+
+
+def _failed(message: "Message[str, str]", fields: Fields) -> str:
+    """To whom it was: https://www.rfc-editor.org/rfc/rfc3464#section-2.3.2"""
+    reports = [part for part in message.walk() if "final-recipient" in part] if message.is_multipart() else []
+    found = [text_of(str(part["final-recipient"])).rpartition(";")[2].strip() for part in reports[:NAMED]]
+    to = ", ".join(found) or fields.text("x-failed-recipients")
+    return f" (to {to[:200]})" if to else ""
+
+
+def _digest(fields: Fields, author: Author, raw: bytes) -> str:
+    """Without a Message-ID nothing says that two mails are copies of one: then all bytes count."""
+    _, _, after = raw.replace(b"\r\n", b"\n").partition(b"\n\n")
+    written = "\n".join(f"{name}: {value.strip()}" for name, value in fields.items if name in _WRITTEN)
+    hashed = hashlib.sha256(f"{author.address}\n{written}\n\n".encode("utf-8", "surrogateescape"))
+    hashed.update(after if "message-id" in fields else raw)
+    return hashed.hexdigest()[:32]
+
+
+def place(root: str, people: Iterable[str], account: Account) -> str:
+    """Of the thread that begins with this Message-ID, among these people."""
+    return _place(letter.thread_of(account, (root,), ""), people)
+
+
+def _place(thread: str, people: Iterable[str]) -> str:
+    return f"{thread}.{letter.short(' '.join(sorted({*people})))[:8]}"
+
+
+# --- where an answer goes --------------------------------------------------------------------------------------------
+
+
+def _answer(fields: Fields, author: Author) -> letter.Target:
+    """To the author alone, never to a list or to all."""
+    own = message_id(fields)
+    return letter.Target(
+        to=_addressee(fields, author), subject=subject_of(fields), answers=own, references=references(fields)
+    )
+
+
+def _addressee(fields: Fields, author: Author) -> str:
+    """A Reply-To can be added to a mail that somebody else has signed, so it leads nowhere, but from an address that
+    nobody reads to another one of the same domain."""
+    assert author.mailbox is not None
+    address = author.mailbox.address
+    wanted = mailboxes(fields.all("reply-to"))
+    local, _, domain = address.rpartition("@")
+    if author.verified and local in _NO_REPLY and len(wanted) == 1 and wanted[0].address.endswith(f"@{domain}"):
+        return wanted[0].address
+    return address
+
+
+# --- what is shown above the text ------------------------------------------------------------------------------------
+
+
+def _labelled(
+    text: str, subject: str, people: tuple[tuple[Mailbox, ...], tuple[Mailbox, ...]] | None, account: Account
+) -> str:
+    """Mails of several threads are one conversation: each says which it belongs to. A command stays bare."""
+    if text.startswith("/"):
+        return text
+    labels = [f"subject: {_unbracketed(subject)}"] if subject else []
+    if people is not None:
+        labels += [
+            f"{word}: {_names(group, account)}" for word, group in zip(("to", "cc"), people, strict=True) if group
+        ]
+    label = f"[{' · '.join(labels)}]" if labels else ""
+    return "\n".join(piece for piece in (label, text) if piece)
+
+
+def _names(people: tuple[Mailbox, ...], account: Account) -> str:
+    shown = ["you" if account.is_own(one.address) else one.address for one in people]
+    more = f" and {len(shown) - NAMED} more" if len(shown) > NAMED else ""
+    return ", ".join(shown[:NAMED]) + more
+
+
+def _unbracketed(text: str) -> str:
+    return text.translate({ord("["): "(", ord("]"): ")"})
