@@ -77,8 +77,13 @@ class Sandbox:
         """Returns before the code runs. ValueError for a cell that is there already; other failures: `CellLost`."""
         for old in self._cells.surplus():
             self.recorded(old)
+        full = len(self._cells.running()) >= RUNNING_MAX
         known = self._cells.add(cell)
-        self._soon(self._begin(known, code, stateful=stateful))
+        if full:
+            why = f"it did not begin: {RUNNING_MAX} cells run already"
+            asyncio.get_running_loop().call_soon(self._cells.lose, known, why)
+        else:
+            self._soon(self._begin(known, code, stateful=stateful))
 
     def reply(self, rpc: str, value: Any = None, *, error: str | None = None) -> None:
         """Answers a call; with `error` it raises RemoteError in the code. A second answer to it is passed over."""
@@ -148,8 +153,6 @@ class Sandbox:
         return await self._crew.attach()
 
     async def _begin(self, known: Cell, code: str, *, stateful: bool) -> None:
-        if len(self._cells.running()) > RUNNING_MAX:
-            return self._cells.lose(known, f"it did not begin: {RUNNING_MAX} cells run already")
         try:
             session = await self._crew.session(stateful=stateful)
         except (SandboxFailed, OSError) as error:
