@@ -187,7 +187,12 @@ class App:
             primitives={primitive.method: primitive for primitive in primitives},
             limits=Limits(
                 max_steps=settings.actors.max_steps,
+                max_tokens=settings.actors.max_tokens,
+                max_usd=settings.actors.max_usd,
                 max_minutes=settings.actors.max_minutes,
+                max_live=settings.actors.max_live,
+                hibernate_after=settings.actors.hibernate_after,
+                close_after=settings.actors.close_after,
                 code_refused="" if settings.sandbox.allow_unisolated else NO_CODE,
             ),
             now=utc_now,

@@ -9,6 +9,7 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -27,6 +28,7 @@ from gateway.settings import (
     Settings,
     Table,
     WebSettings,
+    duration,
     http_url,
     known_keys,
     without_none,
@@ -34,7 +36,13 @@ from gateway.settings import (
 
 _MEDIUMS = ("telegram", "slack", "email", "web", "terminal")
 _SHOWN_CHARACTERS = 40
-_WRITE = {str: 'a text in "quotes"', bool: "true or false", int: "a whole number", float: "a number"}
+_WRITE = {
+    str: 'a text in "quotes"',
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    timedelta: 'a duration in "quotes", as in "12h"',
+}
 
 
 class ConfigError(Exception):
@@ -90,6 +98,7 @@ class _Reader:
             Path: self._path,
             Secret: Secret,
             ZoneInfo: _timezone,
+            timedelta: duration,
         }
 
     def settings(self, raw: dict[str, Any]) -> Settings:

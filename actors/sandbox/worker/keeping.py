@@ -63,9 +63,7 @@ def save(
     for name, value in names.items():
         kind = type(value).__name__
         try:
-            if time.monotonic() > deadline:
-                raise TimeoutError(TOO_LATE)
-            room -= _write(folder, name, value, definitions, room)
+            room -= _write(folder, name, value, definitions, room if time.monotonic() < deadline else -1)
             kept.append((name, kind))
         except BaseException as error:  # noqa: BLE001 - the code's own objects say how they are pickled
             lost.append((name, kind, _why(error)))
@@ -87,6 +85,8 @@ def load(names: dict[str, Any], definitions: Definitions, folder: Path) -> tuple
 
 
 def _write(folder: Path, name: str, value: Any, definitions: Definitions, room: int) -> int:
+    if room < 0:
+        raise TimeoutError(TOO_LATE)
     if not name.isidentifier():
         raise ValueError("its name is no identifier")
     if isinstance(value, types.ModuleType):
