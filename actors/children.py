@@ -178,9 +178,11 @@ class Children:
         for _ in range(ASK_TRIES):
             child = self._of.get(ask.child) or await self._opened(actor, ask.child)
             try:
-                return await child.hear(command)
+                await child.hear(command)
             except (Gone, JournalClosed):
                 self._of.pop(ask.child, None)
+            else:
+                return
         actor.happened(ChildAnswered(job=ask.child, command=command.ref, text="It cannot be asked: it does not open."))
 
     def wake(self) -> None:

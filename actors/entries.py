@@ -1,8 +1,9 @@
 """What an action writes in its journal. Frozen words; the shapes are stored for ever (add fields with defaults only).
 
-`at` is when an entry was written, where time counts for what follows. Two things have a life of their own. A *call* of the model is closed exactly once. A *job* (running code, an open
-question, a child action) ends exactly once. `through` is the place in `cmd` of the command that an entry answers, 0
-where it came from a parent in the same tree.
+`at` is when an entry was written, where time counts for what follows. Two things have a life of their own. A *call* of
+the model is closed exactly once. A *job* (running code, an open question, a child action, a word asked of one) ends
+exactly once. `through` is the place in `cmd` of the command that an entry answers, 0 where it came from a parent in the
+same tree.
 """
 
 from datetime import datetime

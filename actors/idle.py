@@ -1,7 +1,7 @@
 """A session that waits for its next word: it costs nothing after a while, wakes at that word, and is closed in the end.
 
-Hibernating: what can be kept of its variables is saved, `cmd` is looked at again, then `Hibernated` is written, and only
-then do its processes end. Files stay where they are.
+Hibernating: what can be kept of its variables is saved, `cmd` is looked at again, then `Hibernated` is written, and
+only then do its processes end. Files stay where they are.
 """
 
 import asyncio

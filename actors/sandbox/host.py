@@ -26,6 +26,7 @@ SAVE_SECONDS = 20.0
 LOAD_SECONDS = 20.0
 KEPT = ".session"  # in the workspace; see worker/keeping.py
 PATIENCE_SECONDS = (2.0, 5.0)
+LOOK_SECONDS = 30.0
 PRELOAD = ("asyncio", "collections", "csv", "dataclasses", "datetime", "json", "math", "random", "re", "subprocess")
 WORKER = Path(__file__).with_name("worker") / "__main__.py"
 OBSTINATE = "it did not stop when it was interrupted, so its session was ended"
@@ -50,13 +51,16 @@ class Sandbox:
         wrapper: Sequence[str] = (),
         preload: tuple[str, ...] = PRELOAD,
         patience_seconds: tuple[float, float] = PATIENCE_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
     ) -> None:
         """`directory` is for this sandbox alone, its `workspace` is where the code runs. `python` is 3.11 or newer.
 
         `environment` is added to the few variables that the code gets; nothing of the gateway's own is passed on.
         `wrapper` is put before the command of the first process. `patience_seconds`: from the first interrupt to the
-        second, and from that to the end of the session.
+        second, and from that to the end of the session. `look_seconds`: how often a sandbox without a gateway looks
+        whether `directory` is still there; it ends when that is gone.
         """
+        directory = directory.absolute()  # the zygote's current folder is another
         self.workspace = directory / "workspace"
         self._folder = Folder(directory)
         self._patience = patience_seconds
@@ -67,6 +71,7 @@ class Sandbox:
             command=(*wrapper, python, "-I", str(WORKER)),
             environment={**_minimal(python, self.workspace), **(environment or {})},
             preload=preload,
+            look_seconds=look_seconds,
             cells=self._cells,
             calls=self._calls,
         )
