@@ -32,7 +32,7 @@ class ActionHost:
     def __init__(self, broker: Broker, guard: Guard, worker: str, work: Workshop) -> None:
         self._broker, self._guard, self._worker, self._work = broker, guard, worker, work
         self._actors: dict[str, asyncio.Future[Actor]] = {}
-        self._open_actors: set[Actor] = set()  # with children
+        self.open_actors: set[Actor] = set()  # with children
         self._closes_at: dict[str, datetime] = {}  # of those that hibernate
         self._slept = asyncio.Event()
         self._wanted: str | None = None  # whom the command is for that is being delivered: it is not let go meanwhile
@@ -129,7 +129,7 @@ class ActionHost:
 
     def _stirred(self) -> None:
         """When too many are live, those go to sleep that have been idle longest."""
-        awake = [actor for actor in self._open_actors if actor.state.live and not actor.going_to_sleep]
+        awake = [actor for actor in self.open_actors if actor.state.live and not actor.going_to_sleep]
         surplus = len(awake) - self._work.limits.max_live
         if surplus <= 0:
             return
@@ -155,11 +155,11 @@ class ActionHost:
             except* Deposed:
                 raise
             except* Exception:
-                self._open_actors.discard(actor)
+                self.open_actors.discard(actor)
                 log.exception("action %s failed (%d of %d)", key, failures, MAX_FAILURES)
                 self._actors[key] = asyncio.get_running_loop().create_future()
             else:
-                self._open_actors.discard(actor)
+                self.open_actors.discard(actor)
                 await actor.journal.release()
                 break
             await asyncio.sleep(pause)
@@ -167,7 +167,7 @@ class ActionHost:
         else:
             self._work.operator(f"The action {key} failed {MAX_FAILURES} times in a row, and has been ended.")
             actor = await self._open(key, None, group)
-            self._open_actors.discard(actor)
+            self.open_actors.discard(actor)
             await self._end(key, actor)
         self._actors.pop(key)
         self._note_sleeper(key, actor.state)
@@ -201,7 +201,7 @@ class ActionHost:
             wanted=lambda: self._wanted == key,
             stirred=self._stirred,
         )
-        self._open_actors.add(actor)
+        self.open_actors.add(actor)
         self._stirred()
         return actor
 
@@ -219,4 +219,4 @@ class ActionHost:
         else:
             await child.journal.release()
         finally:
-            self._open_actors.discard(child)
+            self.open_actors.discard(child)
