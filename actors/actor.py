@@ -32,7 +32,7 @@ from actors.journal import ActionState
 from actors.sandbox.stubs import Stub
 from actors.tools import TOOLS
 from actors.transcript import End, Generate, Respond, Rest, StartCall, Transcript, next_step
-from actors.words import Happened
+from actors.words import BESIDE, Happened
 from actors.workshop import Workshop
 from gateway.events import ActionCommand, Ask
 from gateway.journal import Journal
@@ -333,7 +333,7 @@ class Actor:
                 self._changed.clear()
                 if any(not isinstance(command, Ask) for command, _, _ in self._mail):
                     return False
-                await self._drain_asks()
+                await self._drain_beside()
                 changed = asyncio.create_task(self._changed.wait())
                 try:
                     await asyncio.wait({work, changed}, return_when=asyncio.FIRST_COMPLETED)
@@ -344,7 +344,15 @@ class Actor:
             await asyncio.wait({work})
         return not work.cancelled()
 
-    async def _drain_asks(self) -> None:
+    async def _drain_beside(self) -> None:
+        """What can be done while something is generated, because its model is shown nothing of it: all but the ends of
+        jobs."""
+        waiting, self._inbox = self._inbox, deque()
+        for happening in waiting:
+            if isinstance(happening, BESIDE):
+                await happenings.take(self, happening)
+            else:
+                self._inbox.append(happening)
         while self._mail and isinstance(self._mail[0][0], Ask):
             command, sequence, future = self._mail[0]
             await self._obey(command, sequence)
@@ -418,7 +426,7 @@ class Actor:
 
     def tell_parent(self) -> None:
         if self.parent is not None and self.transcript.ended:
-            self.parent.child_ended(self.key, self.state.result, self.state.phase)
+            self.parent.child_ended(self.key, self.state.result, self.state.phase, self.state.spending)
 
     def tell_spent(self, model: str, usage: Usage) -> None:
         if self.parent is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from actors.entries import JobStarted
+from actors.spending import Spending
 from actors.words import ChildAnswered, ChildAsked, ChildClosed, ChildEnded, ChildProgressed, ChildSpent
 from gateway.actions import Phase
 from gateway.events import ActionCommand, Answer, Ask, Interject, Pause, Person, Ref, Resume, Start, Stop
@@ -26,7 +27,7 @@ class Parent(Protocol):
     @property
     def held(self) -> bool: ...
 
-    def child_ended(self, key: str, text: str, end: Phase) -> None: ...
+    def child_ended(self, key: str, text: str, end: Phase, spent: Spending) -> None: ...
     def child_spent(self, key: str, model: str, usage: Usage) -> None: ...
     def child_answered(self, key: str, command: Ref, text: str) -> None: ...
     def child_asked(self, key: str, question: JobStarted) -> None: ...
@@ -63,8 +64,9 @@ class ParentLink:
     def held(self) -> bool:
         return self._parent.held
 
-    def child_ended(self, key: str, text: str, end: Phase) -> None:
-        self._parent.happened(ChildEnded(job=job_of(key), text=text, end=end))
+    def child_ended(self, key: str, text: str, end: Phase, spent: Spending) -> None:
+        ended = ChildEnded(job=job_of(key), text=text, end=end, usd=spent.usd, tokens=spent.tokens)
+        self._parent.happened(ended)
 
     def child_spent(self, key: str, model: str, usage: Usage) -> None:
         self._parent.happened(ChildSpent(job=job_of(key), model=model, usage=usage))

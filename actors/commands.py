@@ -80,8 +80,7 @@ async def close_all(actor: "Actor") -> None:
 
 async def _answer(actor: "Actor", answer: Answer, sequence: int) -> None:
     job = actor.transcript.jobs[answer.question]
-    waited_for = job.cell or any(waits == job.job for waits in actor.transcript.waits.values())
-    if not waited_for:  # its call was closed by an interjection: the answer is a message like any other
+    if not _is_waited_for(actor, job):  # its call was closed by an interjection: the answer is a message like any other
         await close_all(actor)
     await actor.append(
         JobEnded(
@@ -101,10 +100,15 @@ async def _answer(actor: "Actor", answer: Answer, sequence: int) -> None:
     actor.answer_code(job, answer.text)
 
 
+def _is_waited_for(actor: "Actor", question: JobStarted) -> bool:
+    """By code, by a child, or by a call of its model."""
+    waits = question.job in actor.transcript.waits.values()
+    return waits or question.cell is not None or question.child is not None
+
+
 async def expire(actor: "Actor", job: JobStarted) -> None:
     """Nobody has answered in time: the default counts, or the one who asked is told. A bound ends the work there."""
-    waited_for = job.cell or any(waits == job.job for waits in actor.transcript.waits.values())
-    if not waited_for:
+    if not _is_waited_for(actor, job):
         await close_all(actor)
     unanswered = f"{job.job} (“{job.about}”) was not answered in time"
     if job.bound:

@@ -90,12 +90,14 @@ class JobAwaited(Tagged, frozen=True, kw_only=True):
 
 class JobEnded(Tagged, frozen=True, kw_only=True):
     """`text` is for the model; `value` for the code that asked, which it is an error to if `failed`. `command` is the
-    answer that ended a question."""
+    answer that ended a question; `usd` and `tokens` are what a child has cost in all."""
 
     job: str
     text: str
     value: str = ""
     failed: bool = False
+    usd: float = 0.0
+    tokens: int = 0
     command: Ref | None = None
     by: Person | None = None
     through: int = 0

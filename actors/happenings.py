@@ -39,13 +39,13 @@ async def take(actor: "Actor", happening: Happened) -> None:
             await effects.called(actor, happening)
         case EffectDone(rpc=rpc, value=value, error=error):
             await effects.done(actor, rpc, value, error)
-        case ChildEnded(job=job, text=text, end=end) if job in jobs:
+        case ChildEnded(job=job, text=text, end=end, usd=usd, tokens=tokens) if job in jobs:
             await _withdraw_questions(actor, lambda question: question.child == job)
             started = jobs[job]
             actor.children.forget(job)
             failed = end != "succeeded"
             said = f"{job} {end if failed else 'ended'}: {calls.shown(text)}"
-            await actor.append(JobEnded(job=job, text=said, value=text, failed=failed))
+            await actor.append(JobEnded(job=job, text=said, value=text, failed=failed, usd=usd, tokens=tokens))
             actor.answer_code(started, text, failed=failed)
         case ChildSpent(job=job, model=model, usage=usage):
             await actor.append(Spent(model=model, usage=usage, child=job))
@@ -87,7 +87,8 @@ async def _withdraw_questions(actor: "Actor", asked: Any) -> None:
     """Nobody waits for them any more: the code or the child that asked is gone."""
     for job in [job for job in actor.transcript.jobs.values() if job.kind == "question" and asked(job)]:
         gone = f"The code that asked it is gone ({job.cell})" if job.cell else f"{job.child} does not wait for it now"
-        await actor.append(JobEnded(job=job.job, text=f"{job.job} (“{job.about}”) was withdrawn. {gone}."))
+        text = f"{job.job} (“{job.about}”) was withdrawn. {gone}."
+        await actor.append(JobEnded(job=job.job, text=text, at=actor.work.now()))
         if actor.parent is not None:
             actor.parent.child_closed(actor.key, job.job)
 
@@ -134,7 +135,9 @@ async def recover(actor: "Actor") -> None:
         for ask in actor.state.asks.values():
             actor.answer_again(ask)
         return
-    if actor.state.code:
+    if actor.state.phase == "hibernated":
+        await actor.box.kill()  # perhaps it was stopped just before that
+    elif actor.state.code:
         await _recover_code(actor)
     for job in [job for job in actor.transcript.jobs.values() if job.kind == "child"]:
         await actor.children.start(actor, job)

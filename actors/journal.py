@@ -135,9 +135,9 @@ class ActionState:
             case JobEnded(job=job, by=by, at=at):
                 started = self.transcript.jobs[job]
                 self.reminded.discard(job)
-                if by is not None:
+                if started.kind == "question" and at is not None:  # the time until then was a person's
                     self.word_at = at
-                elif started.kind == "question":
+                if started.kind == "question" and by is None:
                     self.gone[job] = entry.text
                 if started.kind != "ask":
                     self.idle_since = None

@@ -215,7 +215,7 @@ class ActionHost:
             log.exception("action %s failed", child.key)
             if child.parent is not None:
                 text = "it failed inside; what it had done by then is not known"
-                child.parent.child_ended(child.key, text, "failed")
+                child.parent.child_ended(child.key, text, "failed", child.state.spending)
         else:
             await child.journal.release()
         finally:

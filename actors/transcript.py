@@ -149,7 +149,8 @@ class Transcript:
             self.steps = 0  # a person has spoken
         if started.bound and ended.value.strip().casefold().startswith(STOPS):
             self.winding_up = started.met or "steps"
-        if started.cell in self.jobs:  # the code that asked has the answer
+        if started.cell in self.jobs or (started.kind == "question" and started.child in self.jobs):
+            # The code or the child that asked has the answer.
             self._notes.append(ended.text)
             return
         waiting = [call for call, job in self.waits.items() if job == ended.job]

@@ -11,9 +11,13 @@ from gateway.record import Record
 
 
 class ChildEnded(Record, frozen=True, kw_only=True):
+    """`usd` and `tokens` are what it has cost in all, with what was below it."""
+
     job: str
     text: str
-    end: Phase = "succeeded"
+    end: Phase
+    usd: float
+    tokens: int
 
 
 class ChildSpent(Record, frozen=True, kw_only=True):
@@ -79,3 +83,5 @@ Happened = (
     | AskDone
     | EffectDone
 )
+
+BESIDE = CellCalled | ChildAsked | ChildSpent | ChildProgressed | AskDone | EffectDone

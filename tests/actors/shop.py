@@ -32,7 +32,7 @@ from gateway.llm.model import Generation, ModelError, OnSpent, RawCall, Request,
 from gateway.record import decode
 from tests.actors import rules
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 10.0
 POLL_SECONDS = 0.002
 ANA = Person(address=Address(medium="telegram", user="42"), name="Ana")
 LANE = "p-ana"
@@ -263,10 +263,20 @@ class Shop:
         return [fact for fact in found if isinstance(fact, kind)]
 
     async def until(self, ready: Callable[[], Awaitable[Any]]) -> Any:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not (found := await ready()):
-                await asyncio.sleep(POLL_SECONDS)
-            return found
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while not (found := await ready()):
+                    await asyncio.sleep(POLL_SECONDS)
+                return found
+        except TimeoutError:
+            raise AssertionError(await self._story()) from None
+
+    async def _story(self) -> str:
+        lines = [f"it did not come to that; notices: {self.notices}"]
+        for subject in await self.broker.subjects("log.act.>"):
+            state = await self.state(subject.removeprefix("log.act."))
+            lines += [f"--- {state.key}: {state.phase}, {list(state.transcript.jobs)}", *rules.texts(state)[-12:]]
+        return "\n".join(lines)
 
     async def fact(self, key: str, kind: type[Any], number: int = 1) -> Any:
         """The `number`th of its kind."""
