@@ -92,8 +92,9 @@ class ScriptedModel:
     name = "scripted"
 
     def __init__(self) -> None:
-        self.requests: dict[str, list[Request]] = {}
-        self.beside: Callable[[Request], str] = lambda request: "About half."
+        self.requests: dict[str, list[Request]] = {}  # by the words of its script
+        self.by_task: dict[str, list[Request]] = {}
+        self.beside: Callable[[Request], Step] = lambda request: "About half."
         self.usage = Usage(prompt_tokens=100, completion_tokens=20, usd=0.01)
         self._steps: dict[str, list[Step]] = {}
         self._used: dict[str, int] = {}
@@ -113,28 +114,31 @@ class ScriptedModel:
     async def generate(self, request: Request, on_spent: OnSpent | None = None) -> Generation:
         words = self._of(request)
         self.requests.setdefault(words, []).append(request)
-        if request.tool_choice == "none":
-            return self._made(self.beside(request))
-        place = min(self._used[words], len(self._steps[words]) - 1)
-        self._used[words] += 1
-        step = self._steps[words][place]
+        self.by_task.setdefault(str(request.messages[1]["content"]), []).append(request)
+        step: Any = self._next(words) if request.tool_choice != "none" else self.beside(request)
         if isinstance(step, Held):
-            step.asked.set()
-            try:
-                await step.gate.wait()
-            except asyncio.CancelledError:
-                step.cancelled.set()
-                if on_spent is not None:
-                    on_spent(self.name, self.usage)
-                raise
-            step = step.then
+            step = await self._held(step, on_spent)
         if callable(step):
             step = step(request)
-            if isinstance(step, Awaitable):
-                step = await step
         if isinstance(step, ModelError):
             raise step
         return self._made(step)
+
+    def _next(self, words: str) -> Step:
+        place = min(self._used[words], len(self._steps[words]) - 1)
+        self._used[words] += 1
+        return self._steps[words][place]
+
+    async def _held(self, held: Held, on_spent: OnSpent | None) -> Step:
+        held.asked.set()
+        try:
+            await held.gate.wait()
+        except asyncio.CancelledError:
+            held.cancelled.set()
+            if on_spent is not None:
+                on_spent(self.name, self.usage)
+            raise
+        return held.then
 
     def _of(self, request: Request) -> str:
         task = str(request.messages[1]["content"]).partition("\n\nWhat was said before")[0]
@@ -183,7 +187,7 @@ class Shop:
         for one in (self.folder / "actions").glob("*"):
             await Sandbox(one, lambda happening: None).kill()
         if kind is None:
-            for requests in self.model.requests.values():
+            for requests in self.model.by_task.values():
                 rules.each_extends_the_last(requests, sum(COMPACTED in str(one.messages[-1]) for one in requests))
 
     async def open(self) -> None:
