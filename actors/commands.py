@@ -22,7 +22,8 @@ async def obey(actor: "Actor", command: ActionCommand, sequence: int) -> None:
         return
     match command:
         case Start():
-            await actor.append(Briefed(start=command, through=sequence, at=actor.work.now()))
+            notes = await actor.work.notes(command.by, command.conversation) if command.depth == 0 else ()
+            await actor.append(Briefed(start=command, notes=notes, through=sequence, at=actor.work.now()))
         case Interject():
             await _close_bounds(actor)
             await close_all(actor)

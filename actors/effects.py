@@ -123,8 +123,9 @@ async def _run(actor: "Actor", call: CellCalled, primitive: Primitive) -> None:
     assert start is not None
     value: Any = None
     error = ""
+    caller = Caller(action=actor.key, by=start.by, name=start.name, conversation=start.conversation)
     try:
-        value = await primitive.run(Caller(action=actor.key, by=start.by), call.arguments)
+        value = await primitive.run(caller, call.arguments)
         if len(encode(value)) > VALUE_BYTES:
             value, error = None, f"the answer is larger than {VALUE_BYTES} bytes"
     except PrimitiveError as why:

@@ -33,7 +33,10 @@ class Call(Record, frozen=True, kw_only=True):
 
 
 class Briefed(Tagged, frozen=True, kw_only=True):
+    """`notes` are what earlier work has kept for the person."""
+
     start: Start
+    notes: tuple[str, ...] = ()
     through: int = 0
     at: datetime | None = None
 

@@ -77,9 +77,9 @@ class Transcript:
 
     def apply(self, entry: object) -> None:
         match entry:
-            case Briefed(start=start):
+            case Briefed(start=start, notes=notes):
                 self._verbatim.add(len(self.messages))
-                self._say(_brief(start))
+                self._say(_brief(start, notes))
             case Nudged(text=text) | SandboxLost(text=text) | Woken(text=text):
                 self._say(text)
             case Generated():
@@ -199,9 +199,11 @@ class Transcript:
         return [*self.messages, *results, *self._deferred, {"role": "user", "content": question}]
 
 
-def _brief(start: Start) -> str:
+def _brief(start: Start, notes: tuple[str, ...]) -> str:
+    kept = "".join(f"\n- {note}" for note in notes)
+    noted = f"\n\nNotes from earlier tasks (they may be out of date):{kept}" if notes else ""
     said = f"\n\nWhat was said before, for context:\n{start.context}" if start.context else ""
-    return f"[task from {start.by.name}] {start.query}{said}"
+    return f"[task from {start.by.name}] {start.query}{noted}{said}"
 
 
 def _word(command: Interject) -> str:

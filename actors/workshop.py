@@ -34,10 +34,18 @@ class Box(Protocol):
 
 
 class Caller(Record, frozen=True, kw_only=True):
-    """For whom code calls a primitive: the action, and the person whose rights it has."""
+    """For whom code calls a primitive: the action, the person whose rights it has, and the conversation that will
+    hear what comes of it."""
 
     action: str
     by: Person
+    name: str = ""
+    conversation: str = ""
+
+    @property
+    def root(self) -> str:
+        """The action that a person started, of which this is a part."""
+        return self.action.partition("--")[0]
 
 
 class PrimitiveError(Exception):
@@ -81,6 +89,10 @@ class Limits(Record, frozen=True, kw_only=True):
     code_refused: str = ""
 
 
+async def _no_notes(person: Person, conversation: str) -> tuple[str, ...]:
+    return ()
+
+
 class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     model: Model
     box: Callable[[str, Callable[[Happening], None]], Box]  # action's key, where its happenings go
@@ -88,5 +100,6 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     now: Now
     operator: Callable[[str], None]
+    notes: Callable[[Person, str], Awaitable[tuple[str, ...]]] = _no_notes  # person, conversation; see `gateway.notes`
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     waiting: Callable[[str, int], Awaitable[list[tuple[int, ActionCommand]]]]  # action's key, after which sequence

@@ -155,6 +155,10 @@ class ScriptedModel:
 MakeBox = Callable[[str, Callable[[Happening], None]], Box]
 
 
+async def _no_notes(person: Person, conversation: str) -> tuple[str, ...]:
+    return ()
+
+
 class Shop:
     def __init__(
         self,
@@ -170,6 +174,7 @@ class Shop:
         self.model, self.clock = model or ScriptedModel(), clock or Clock()
         self.primitives: Mapping[str, Primitive] = {one.method: one for one in primitives}
         self.notices: list[str] = []
+        self.notes: Callable[[Person, str], Awaitable[tuple[str, ...]]] = _no_notes
         self.broker: Broker
         self.host: ActionHost
         self._box = box or self._sandbox
@@ -213,6 +218,7 @@ class Shop:
             limits=self.limits,
             now=self.clock.now,
             operator=self.notices.append,
+            notes=self.notes,
             sleep=self.clock.sleep,
             waiting=lambda key, after: self.host.waiting(key, after),  # noqa: PLW0108 - the host is made below
         )
