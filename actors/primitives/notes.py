@@ -33,8 +33,8 @@ def keeping(notes: Notes, in_private: Callable[[Caller], bool]) -> tuple[Primiti
     return (
         Primitive(
             signature="notes.add(text: str) -> None",
-            doc="Keep a line for this person's later tasks, of what these would have to find out again: the shape of an "
-            "interface, where a file is. No secrets. They see it.",
+            doc="Keep a line for this person's later tasks, of what these would have to find out again: the shape "
+            "of an interface, where a file is. No secrets. They see it.",
             run=add,
             effect=True,
         ),
