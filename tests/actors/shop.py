@@ -94,6 +94,7 @@ class ScriptedModel:
     def __init__(self) -> None:
         self.requests: dict[str, list[Request]] = {}  # by the words of its script
         self.by_task: dict[str, list[Request]] = {}
+        self.forgets = False  # keeps no requests
         self.beside: Callable[[Request], Step] = lambda request: "About half."
         self.usage = Usage(prompt_tokens=100, completion_tokens=20, usd=0.01)
         self._steps: dict[str, list[Step]] = {}
@@ -113,8 +114,9 @@ class ScriptedModel:
 
     async def generate(self, request: Request, on_spent: OnSpent | None = None) -> Generation:
         words = self._of(request)
-        self.requests.setdefault(words, []).append(request)
-        self.by_task.setdefault(str(request.messages[1]["content"]), []).append(request)
+        if not self.forgets:
+            self.requests.setdefault(words, []).append(request)
+            self.by_task.setdefault(str(request.messages[1]["content"]), []).append(request)
         step: Any = self._next(words) if request.tool_choice != "none" else self.beside(request)
         if isinstance(step, Held):
             step = await self._held(step, on_spent)
@@ -196,6 +198,7 @@ class Shop:
                 rules.each_extends_the_last(requests, sum(COMPACTED in str(one.messages[-1]) for one in requests))
 
     async def open(self) -> None:
+        self.folder.mkdir(exist_ok=True)
         self.broker = SqliteBroker(self.folder / "store.db")
         self._running = asyncio.create_task(supervise(self.broker, "actors", 10.0, self._work))
 
