@@ -347,12 +347,9 @@ class Actor:
     async def _drain_beside(self) -> None:
         """What can be done while something is generated, because its model is shown nothing of it: all but the ends of
         jobs."""
-        waiting, self._inbox = self._inbox, deque()
-        for happening in waiting:
-            if isinstance(happening, BESIDE):
-                await happenings.take(self, happening)
-            else:
-                self._inbox.append(happening)
+        for happening in [one for one in self._inbox if isinstance(one, BESIDE)]:
+            self._inbox.remove(happening)
+            await happenings.take(self, happening)
         while self._mail and isinstance(self._mail[0][0], Ask):
             command, sequence, future = self._mail[0]
             await self._obey(command, sequence)
