@@ -78,7 +78,7 @@ async def test_each_level_is_interjected_paused_resumed_and_stopped_with_it(shop
     assert ended.end == "stopped"
     assert "Its worker for “Second level” was stopped with it." in ended.text
     await shop.until(lambda: _none_below(tmp_path))
-    assert time.monotonic() - before < 2.0
+    assert time.monotonic() - before < 5.0
 
     for key in (TOP, MIDDLE, BOTTOM):
         entries = await shop.log(key)
@@ -145,7 +145,7 @@ async def test_stop_ends_twenty_programs_that_ignore_every_signal(shop, tmp_path
     before = time.monotonic()
     await shop.stop(TOP)
     await shop.until(lambda: _none_below(tmp_path))
-    assert time.monotonic() - before < 2.0
+    assert time.monotonic() - before < 5.0
     assert (await shop.fact(TOP, ActionEnded)).end == "stopped"
 
 
