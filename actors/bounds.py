@@ -10,7 +10,7 @@ import msgspec
 
 from actors import calls
 from actors.entries import Bound, Failed, JobEnded, JobStarted, Nudged, Responded
-from actors.struggle import SAME_MAX
+from actors.struggle import NOT_RUN, NOTHING, SAME_MAX
 from gateway.events import Ref
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 GO_ON, STOP_HERE = "go on", "stop here and say what you have"
 TRY_AGAIN, GIVE_UP = "try again", "give up"
 LAST_WORD = "Stop here. Say now what you have so far, and what is missing; nothing more can be run."
-NO_MODEL = "my model cannot be reached or is not set up right; whoever runs me has been told"
+NO_MODEL = "my model cannot be reached or is not set up right; the person who runs me has been told"
 
 
 def held(actor: "Actor") -> bool:
@@ -73,7 +73,13 @@ async def gave_up(actor: "Actor") -> bool:
     stuck = actor.state.struggle.stuck
     if stuck is None:
         return False
-    await fail(actor, f"I could not go on: the same thing failed {SAME_MAX} times in a row. {stuck}")
+    if stuck == NOTHING:
+        why = "my model answered nothing, several times."
+    elif stuck.startswith(NOT_RUN):
+        why = f"my model keeps writing calls that cannot be run ({stuck.removeprefix(NOT_RUN).rstrip('.')})."
+    else:
+        why = f"the same thing failed {SAME_MAX} times in a row: {stuck}"
+    await fail(actor, f"I could not go on: {why}")
     return True
 
 

@@ -32,7 +32,9 @@ async def called(actor: "Actor", call: CellCalled) -> None:
     if call.rpc in state.answers:
         ended = state.answers[call.rpc]
         answer_code(actor, call.rpc, ended.text if ended.failed and not ended.value else ended.value, ended.failed)
-    elif call.rpc in state.effects and not (call.method == "steer" and state.effects[call.rpc] is None):
+    elif call.method == "steer":  # told again it is harmless: the child knows its ref
+        await _begin(actor, call)
+    elif call.rpc in state.effects:
         _answer_from_log(actor, call.rpc)
     else:
         await _begin(actor, call)
@@ -101,6 +103,9 @@ async def _steer(actor: "Actor", call: CellCalled) -> None:
         raise NotRun("it has not begun to work yet" if arguments.get("handle") else "steer a worker by its handle")
     if verb == "ask":
         await ask_child(actor, child, text, cell=call.cell, rpc=call.rpc)
+        return
+    if actor.state.effects.get(call.rpc) is not None:
+        actor.box.reply(call.rpc)
         return
     check_steering(actor, child, verb, text)
     if call.rpc not in actor.state.effects:

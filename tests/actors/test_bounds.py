@@ -98,9 +98,12 @@ async def test_stop_here_stops_the_children_too(tmp_path):
 @pytest.mark.parametrize(
     ("step", "says"),
     [
-        (code("int('x')"), "ValueError: invalid literal for int() with base 10: 'x'"),
+        (
+            code("int('x')"),
+            "the same thing failed 3 times in a row: ValueError: invalid literal for int()",
+        ),
         (call("fly", to="Rome"), "there is no tool fly"),
-        ("", "it answered nothing"),
+        ("", "my model answered nothing, several times"),
         (RawCall(name="execute_code", arguments='{"code": "tru', complete=False), "the call was cut off"),
     ],
 )
@@ -109,7 +112,6 @@ async def test_a_model_that_fails_three_times_in_the_same_way_has_failed(shop, s
     await shop.start("a1", "Do February")
     ended = await shop.fact("a1", ActionEnded)
     assert ended.end == "failed"
-    assert "the same thing failed 3 times in a row" in ended.text
     assert says in ended.text
     assert len(shop.model.asked("February")) == 3
     await shop.ask("a1", "What happened?")
