@@ -203,13 +203,18 @@ def _brief(start: Start, notes: tuple[str, ...]) -> str:
     kept = "".join(f"\n- {note}" for note in notes)
     noted = f"\n\nNotes from earlier tasks (they may be out of date):{kept}" if notes else ""
     said = f"\n\nWhat was said before, for context:\n{start.context}" if start.context else ""
-    return f"[task from {start.by.name}] {start.query}{noted}{said}"
+    return f"[task from {start.by.name}] {_indented(start.query)}{noted}{said}"
 
 
 def _word(command: Interject) -> str:
     at = f", {command.at.strftime('%a %H:%M')} UTC" if command.at else ""
     via = f" on {command.via}" if command.via else ""
-    return f"[{command.by.name}{via}{at}] {command.text}"
+    return f"[{command.by.name}{via}{at}] {_indented(command.text)}"
+
+
+def _indented(text: str) -> str:
+    """So that no line of a text from outside can look like another person's word."""
+    return text.strip().replace("\n", "\n  ")
 
 
 # --- the next step: one function decides -----------------------------------------------------------------------------

@@ -48,10 +48,7 @@ async def test_a_cancelled_generation_leaves_only_its_cost(stage):
 HALF = "x" * 4083 + " the value is"
 
 
-TRIMS = pytest.mark.xfail(reason="the Telegram medium trims each message, so a space between two halves is lost")
-
-
-@pytest.mark.parametrize("medium", ["terminal", pytest.param("telegram", marks=TRIMS)])
+@pytest.mark.parametrize("medium", ["terminal", "telegram"])
 async def test_a_paste_that_was_split_is_joined_without_a_character_more_or_less(stage, medium):
     half = stage.desk.on("the value is").replies("what value?").silent()
     stage.desk.on("the value is", "compute it").replies("17 it is")

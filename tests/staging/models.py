@@ -7,8 +7,8 @@
 
 A rule is met by what is new in a request: for the desk by what people said in the turn (`on`) or by what actions told
 (`told`), for a worker by all since its last word. What people said comes first; of several rules the one with most
-words decides, of equals the newest. A rule's decisions are used up in order, the last again and again. Without a rule, the desk passes on what an action says,
-and a worker responds with the output of its code.
+words decides, of equals the newest. A rule's decisions are used up in order, the last again and again. Without a rule,
+the desk passes on what an action says, and a worker responds with the output of its code.
 """
 
 import asyncio
