@@ -1,32 +1,38 @@
 """The loop of one action. All control flow is in `_loop`; what comes next is decided by `transcript.next_step`.
 
 One task owns the journal, spawning and cascading. Everything else (code, children, timers, effects) only puts a
-happening into the inbox. Only a generation is ever cancelled.
+happening into the inbox. Only a generation is ever cancelled. Times (a question's, an idle session's) are looked up in
+the fold whenever the loop rests, so a restart forgets none.
 """
 
 import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
+from datetime import datetime
+from functools import partial
 from typing import Any, assert_never
 
-from actors import calls, commands, happenings, prompt
+import msgspec
+
+from actors import bounds, calls, commands, compaction, effects, happenings, idle, prompt
 from actors.children import Children, Gone, Parent
 from actors.entries import (
     ActionEntry,
     Call,
     CallClosed,
-    Failed,
     Generated,
     JobStarted,
     Nudged,
+    Reminded,
     Responded,
     Spent,
 )
 from actors.journal import ActionState
+from actors.sandbox.stubs import Stub
 from actors.tools import TOOLS
 from actors.transcript import End, Generate, Respond, Rest, StartCall, Transcript, next_step
-from actors.words import AskDone, Happened
+from actors.words import BESIDE, Happened
 from actors.workshop import Workshop
 from gateway.events import ActionCommand, Ask
 from gateway.journal import Journal
@@ -34,15 +40,14 @@ from gateway.llm.model import Generation, Message, ModelError, RawCall, Request,
 
 log = logging.getLogger(__name__)
 
-EMPTY_MAX = 2  # generations without anything, before the action says so
-REFUSED_MAX = 3  # generations in a row whose calls could not run
 MODEL_TRIES = 5
 MODEL_PAUSE_SECONDS = 5.0
 NUDGE = "Nothing came. Call a tool, or respond with text."
 
 
 class Actor:
-    """`wanted` says that a command is on its way: whatever has ended waits for it."""
+    """`wanted` says that a command is on its way: whatever has ended or sleeps waits for it. `stirred` is called when
+    it may have become idle, or has processes."""
 
     def __init__(
         self,
@@ -53,20 +58,22 @@ class Actor:
         parent: Parent | None,
         *,
         wanted: Callable[[], bool],
+        stirred: Callable[[], None],
     ) -> None:
-        self._wanted = wanted
+        self._wanted, self._stirred = wanted, stirred
         self.key, self.journal, self.work, self.children, self.parent = key, journal, work, children, parent
         self.box = work.box(key, self.happened)
         self.effects_running: set[str] = set()  # rpcs
+        self.going_to_sleep = False
         self.tools = TOOLS
-        self.instructions: Message = {"role": "system", "content": prompt.instructions(work.primitives.values())}
+        self._instructions: Message | None = None
         self._mail: deque[tuple[ActionCommand, int, asyncio.Future[None]]] = deque()
         self._inbox: deque[Happened] = deque()
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._gone = False
-        self._empty = self._refused = self._model_failures = 0
-        self._word_at = asyncio.get_running_loop().time()
+        self._model_failures = 0
+        self._compact_at = work.limits.compact_tokens
 
     @property
     def state(self) -> ActionState:
@@ -75,6 +82,30 @@ class Actor:
     @property
     def transcript(self) -> Transcript:
         return self.journal.state.transcript
+
+    @property
+    def only(self) -> str:
+        """The one family of primitives that it may use; "" for all."""
+        return self.state.start.only if self.state.start else ""
+
+    @property
+    def stubs(self) -> list[Stub]:
+        return prompt.stubs(self.work.primitives.values(), self.only)
+
+    @property
+    def instructions(self) -> Message:
+        if self._instructions is None:
+            text = prompt.instructions(self.work.primitives.values(), self.only)
+            self._instructions = {"role": "system", "content": text}
+        return self._instructions
+
+    @property
+    def held(self) -> bool:
+        return bounds.held(self)
+
+    @property
+    def has_mail(self) -> bool:
+        return bool(self._mail)
 
     async def hear(self, command: ActionCommand, sequence: int = 0) -> None:
         """Returns once it is in the log. Raises Gone, or JournalClosed: then it must be given again after a fold."""
@@ -94,6 +125,8 @@ class Actor:
 
     async def append(self, entry: ActionEntry) -> None:
         await self.journal.write(lambda _: entry)
+        if isinstance(entry, JobStarted | Responded):
+            self._stirred()
 
     async def close_call(self, call: Call, text: str) -> None:
         await self.append(CallClosed(call=call.id, text=text))
@@ -128,10 +161,10 @@ class Actor:
         await happenings.recover(self)
         while True:
             await self._drain()
+            await self._see_to_the_clock()
             match next_step(self.transcript):
                 case Generate():
-                    if not await self._ask_at_a_bound():
-                        await self._generate()
+                    await self._go_on()
                 case StartCall(call):
                     if not await self.drain_commands():
                         await calls.start(self, call)
@@ -139,12 +172,31 @@ class Actor:
                     if not await self.drain_commands():
                         await self.respond(text, None)
                 case Rest():
-                    await self._something_happens()
-                case End():
-                    if await self._wind_up():
+                    if self.state.phase == "hibernated" and await self._let_go():
                         return
+                    await self.something_happens()
+                case End():
+                    await self.children.end(self)
+                    if await self._let_go():
+                        await self.box.kill()
+                        return
+                    await self.something_happens()
                 case _ as never:
                     assert_never(never)
+
+    async def _go_on(self) -> None:
+        """The next generation, or what must come before it."""
+        if self.state.asleep is not None:
+            await idle.wake(self)
+        elif self.transcript.winding_up:
+            await bounds.wind_up(self)
+        elif self.held:
+            await self.something_happens()
+        elif not await bounds.gave_up(self) and not await bounds.met(self):
+            if compaction.due(self.transcript, self._compact_at):
+                await self._compact()
+            else:
+                await self._generate()
 
     async def _drain(self) -> None:
         while self._inbox:
@@ -168,94 +220,161 @@ class Actor:
 
     async def _obey(self, command: ActionCommand, sequence: int) -> None:
         if not self.state.knows(command.ref):
-            if not isinstance(command, Ask):
-                self._word_at = asyncio.get_running_loop().time()
             await commands.obey(self, command, sequence)
+        elif self.parent is not None and (told := self.state.answered.get(command.ref)) is not None:
+            self.parent.child_answered(self.key, command.ref, told)
 
-    async def _something_happens(self) -> None:
+    async def something_happens(self) -> None:
+        """Or the next thing is due by the clock."""
         self._changed.clear()
-        if not (self._inbox or self._mail):
-            await self._changed.wait()
+        if self._inbox or self._mail:
+            return
+        waiting: set[asyncio.Future[Any]] = {asyncio.ensure_future(self._changed.wait())}
+        if (due := self._next_due()) is not None:
+            seconds = max(0.0, (due - self.work.now()).total_seconds())
+            waiting.add(asyncio.ensure_future(self._until(seconds)))
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waiting:
+                one.cancel()
 
-    async def _wind_up(self) -> bool:
-        """Children first (a stop has been cascaded to them); then what is being asked. True when nothing is left."""
-        await self.children.end(self)
-        if not self.state.asks and not self._mail and not self._wanted():
-            await self.box.kill()
-            self._gone = True
-            return True
-        await self._something_happens()
-        return False
+    async def _until(self, seconds: float) -> None:
+        await self.work.sleep(seconds)
+
+    async def _let_go(self) -> bool:
+        """True when nothing is left to be answered: the loop ends, and the next command opens the action again."""
+        if self.state.asks or self._mail or self._inbox or self._wanted():
+            return False
+        self._gone = True
+        return True
+
+    # --- the clock ---------------------------------------------------------------------------------------------------
+
+    def _due(self) -> list[tuple[datetime, Callable[[], Coroutine[Any, Any, None]]]]:
+        """What is to be done, and when."""
+        found: list[tuple[datetime, Callable[[], Coroutine[Any, Any, None]]]] = []
+        state, limits = self.state, self.work.limits
+        if self.transcript.ended:
+            return found
+        for job in self.transcript.jobs.values():
+            if job.expires_at is not None and not job.child:
+                found.append((job.expires_at, partial(commands.expire, self, job)))
+            if job.remind_at is not None and self.parent is None and job.job not in state.reminded:
+                found.append((job.remind_at, partial(self.append, Reminded(job=job.job))))
+        if state.idle_since is not None and state.phase in ("awaiting_input", "hibernated"):
+            found.append((state.idle_since + limits.close_after, partial(idle.close, self)))
+            if idle.is_idle(self):
+                found.append((state.idle_since + limits.hibernate_after, partial(idle.hibernate, self)))
+        return found
+
+    def _next_due(self) -> datetime | None:
+        return min((at for at, _ in self._due()), default=None)
+
+    async def _see_to_the_clock(self) -> None:
+        while (due := min(self._due(), key=lambda one: one[0], default=None)) and due[0] <= self.work.now():
+            before = self.state.transcript.jobs.keys(), self.state.phase, len(self.state.reminded)
+            await due[1]()
+            if before == (self.state.transcript.jobs.keys(), self.state.phase, len(self.state.reminded)):
+                return  # something came first
 
     # --- generating --------------------------------------------------------------------------------------------------
 
     async def _generate(self) -> None:
-        """Race one generation against the commands. An `ask` is answered beside it; all others cancel it."""
-        request = asyncio.create_task(self._ask_model())
+        generation = await self._asked()
+        if generation is None:
+            return
+        if generation.text.strip() or generation.calls:
+            await self._record(generation)
+        else:
+            self.spent(generation.model, generation.usage)
+            await self.append(Nudged(text=NUDGE, empty=True))
+
+    async def say_what_you_have(self) -> bool:
+        """One answer without any call; false when something came first."""
+        generation = await self._asked(tool_choice="none")
+        if generation is None:
+            return False
+        if generation.text.strip():
+            await self._record(msgspec.structs.replace(generation, calls=()))
+        return True
+
+    async def _compact(self) -> None:
+        """In a call of its own, which a command cuts short as it does any generation."""
+        before, limit = len(self.transcript.messages), self.work.limits.compact_tokens
+        generation = await self._asked({"role": "user", "content": compaction.ASKED}, tool_choice="none")
+        if generation is None:
+            return
+        self.spent(generation.model, generation.usage)
+        entry = compaction.compacted(generation.text, self.transcript.messages[:before], limit)
+        if entry is not None:
+            await self.append(entry)
+        self._compact_at = max(limit, int(compaction.size(self.transcript.messages) * compaction.AGAIN_SHARE))
+
+    async def _asked(self, *more: Message, tool_choice: str = "auto") -> Generation | None:
+        """Races one generation against the commands. An `ask` is answered beside it; all others cancel it."""
+        messages = [self.instructions, *self.transcript.messages, *more]
+        request = Request(messages=messages, tools=self.tools, tool_choice=tool_choice)
+        generating = asyncio.create_task(self.work.model.generate(request, self.spent))
+        if not await self.unless_something_comes(generating):
+            return None
         try:
-            while not request.done():
+            generation = generating.result()
+        except ModelError as error:
+            await self._bear(error)
+            return None
+        self._model_failures = 0
+        return generation
+
+    async def unless_something_comes(self, work: "asyncio.Task[Any]") -> bool:
+        """True once `work` is done; false when a command came first, which has cancelled it."""
+        try:
+            while not work.done():
                 self._changed.clear()
                 if any(not isinstance(command, Ask) for command, _, _ in self._mail):
-                    return
-                await self._drain_asks()
+                    return False
+                await self._drain_beside()
                 changed = asyncio.create_task(self._changed.wait())
                 try:
-                    await asyncio.wait({request, changed}, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait({work, changed}, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     changed.cancel()
         finally:
-            request.cancel()
-            await asyncio.wait({request})
-        try:
-            generation = request.result()
-        except ModelError as error:
-            await self._bear(error)
-        else:
-            self._model_failures = 0
-            await self._record(generation)
+            work.cancel()
+            await asyncio.wait({work})
+        return not work.cancelled()
 
-    async def _drain_asks(self) -> None:
-        """What is asked, and what it came to: neither is rendered, so the generation goes on."""
+    async def _drain_beside(self) -> None:
+        """What can be done while something is generated, because its model is shown nothing of it: all but the ends of
+        jobs."""
+        for happening in [one for one in self._inbox if isinstance(one, BESIDE)]:
+            self._inbox.remove(happening)
+            await happenings.take(self, happening)
         while self._mail and isinstance(self._mail[0][0], Ask):
             command, sequence, future = self._mail[0]
             await self._obey(command, sequence)
             self._mail.popleft()
             if not future.done():
                 future.set_result(None)
-        for answered in [one for one in self._inbox if isinstance(one, AskDone)]:
-            self._inbox.remove(answered)
-            await happenings.take(self, answered)
-
-    async def _ask_model(self) -> Generation:
-        request = Request(messages=[self.instructions, *self.transcript.messages], tools=TOOLS)
-        return await self.work.model.generate(request, self.spent)
 
     def spent(self, model: str, usage: Usage) -> None:
-        entry = Spent(usage=usage, model=model)
-        task = asyncio.ensure_future(self.append(entry))
+        """What brought no entry of its own."""
+        task = asyncio.ensure_future(self.append(Spent(usage=usage, model=model)))
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self.tell_spent(model, usage)
 
     async def _record(self, generation: Generation) -> None:
-        text = generation.text.strip()
-        if not text and not generation.calls:
-            await self._nudge()
-            return
-        self._empty = 0
         made = [self._call(n, raw) for n, raw in enumerate(generation.calls)]
-        self._refused = self._refused + 1 if made and all(call.refused for call in made) else 0
         await self.append(
             Generated(
-                text=text,
+                text=generation.text.strip(),
                 calls=tuple(made),
                 fields=generation.fields,
                 model=generation.model,
                 usage=generation.usage,
             )
         )
-        if self._refused >= REFUSED_MAX:
-            for call in made:
-                await self.close_call(call, f"Not run: {call.refused}.")
-            await self.give_up("My model keeps writing calls that cannot be run.")
+        self.tell_spent(generation.model, generation.usage)
 
     def _call(self, n: int, raw: RawCall) -> Call:
         safe, arguments = parsed_arguments(raw.arguments)
@@ -266,14 +385,6 @@ class Actor:
             refused = "the arguments are no JSON object"
         call_id = f"c{self.transcript.calls_made + n:08d}"
         return Call(id=call_id, name=raw.name, arguments=safe, fields=raw.fields, refused=refused)
-
-    async def _nudge(self) -> None:
-        self._empty += 1
-        if self._empty <= EMPTY_MAX:
-            await self.append(Nudged(text=NUDGE))
-        else:
-            self._empty = 0
-            await self.give_up("My model answered nothing, several times.")
 
     async def _bear(self, error: ModelError) -> None:
         """Tries again for a while, still listening; then says so. A session is kept: it can be told to go on."""
@@ -288,39 +399,13 @@ class Actor:
             return
         self._model_failures = 0
         self.work.operator(f"The action {self.key} cannot go on. {error.for_operator}")
-        await self.give_up("My model cannot be reached or is not set up right; the person who runs me has been told.")
-
-    async def give_up(self, why: str) -> None:
-        """Honest, and without losing a session that may go on later."""
-        assert self.state.start is not None
-        if self.state.start.persist and not self.transcript.jobs:
-            await self.append(Responded(text=f"I could not go on: {why} Tell me to go on when it may work again."))
-        else:
-            await self.append(Failed(text=f"I could not go on: {why}"))
-        self.tell_parent()
+        await bounds.without_model(self)
 
     async def respond(self, text: str, call: str | None) -> None:
         assert self.state.start is not None
-        await self.append(Responded(text=text, call=call, ended=not self.state.start.persist))
+        ended = not self.state.start.persist
+        await self.append(Responded(text=text, call=call, ended=ended, at=self.work.now()))
         self.tell_parent()
-
-    async def _ask_at_a_bound(self) -> bool:
-        """True when a bound was met: a person decides whether it goes on."""
-        minutes = (asyncio.get_running_loop().time() - self._word_at) / 60
-        limits = self.work.limits
-        if self.transcript.steps < limits.max_steps and minutes < limits.max_minutes:
-            return False
-        what = f"{self.transcript.steps} steps" if self.transcript.steps >= limits.max_steps else f"{minutes:.0f} min"
-        job = JobStarted(
-            job=f"question{self.transcript.jobs_made + 1}",
-            kind="question",
-            about=f"I have worked on this for {what}. Shall I go on?",
-            options=("go on", "stop here and say what you have"),
-            bound=True,
-        )
-        self._word_at = asyncio.get_running_loop().time()
-        await self.ask_person(job)
-        return True
 
     # --- what goes up and down ---------------------------------------------------------------------------------------
 
@@ -338,22 +423,26 @@ class Actor:
 
     def tell_parent(self) -> None:
         if self.parent is not None and self.transcript.ended:
-            self.parent.child_ended(self.key, self.state.result)
+            self.parent.child_ended(self.key, self.state.result, self.state.phase, self.state.spending)
 
-    def answer_code(self, job: JobStarted, text: str) -> None:
+    def tell_spent(self, model: str, usage: Usage) -> None:
+        if self.parent is not None:
+            self.parent.child_spent(self.key, model, usage)
+
+    def answer_code(self, job: JobStarted, text: str, *, failed: bool = False) -> None:
         """To the code that asked, if it was code."""
         if job.rpc:
-            self.box.reply(job.rpc, text)
+            effects.answer_code(self, job.rpc, text, failed)
 
     def answer_again(self, ask: Ask) -> None:
         commands.answer_beside(self, ask)
 
-    async def start_child(
-        self, query: str, name: str, *, call: str | None = None, cell: str | None = None, rpc: str | None = None
-    ) -> None:
-        """Raises calls.NotRun at a bound."""
+    async def start_child(self, query: str, name: str, *, only: str = "", **waiting: str | None) -> None:
+        """`waiting` says what waits for it. Raises calls.NotRun at a bound."""
         limits, start = self.work.limits, self.state.start
         assert start is not None
+        if self.only:
+            raise calls.NotRun("you only read, and start no workers")
         if not query.strip():
             raise calls.NotRun("query is missing")
         if start.depth >= limits.max_depth:
@@ -365,9 +454,8 @@ class Actor:
             kind="child",
             about=query,
             name=name,
-            call=call,
-            cell=cell,
-            rpc=rpc,
+            only=only,
+            **waiting,  # type: ignore[arg-type]
         )
         await self.append(job)
         await self.children.start(self, job)

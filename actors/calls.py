@@ -1,10 +1,12 @@
 """Starting the calls that an action's model made, and what an open call can be told in between."""
 
 import asyncio
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from actors.entries import Call, JobAwaited, JobStarted, Notified
 from actors.words import WaitOver
+from gateway.events import Ref
 from gateway.llm.history import shortened
 from gateway.llm.model import parsed_arguments
 
@@ -15,6 +17,7 @@ CODE_CHARACTERS = 100_000
 RESULT_CHARACTERS = 20_000
 WAIT_SECONDS = 120.0  # a call waits so long for its code; then the model hears how it stands
 CONTINUE_SECONDS_MAX = 600.0
+HOURS_MAX = 24 * 365
 
 
 class NotRun(Exception):
@@ -48,6 +51,8 @@ def interim(actor: "Actor", call: Call, *, shown: bool) -> str:
             return f"{job.job} is not answered yet; the answer will come as a message."
         case "child":
             return f"{job.job} still works; its result will come as a message."
+        case "ask":
+            return f"{job.child} has not answered yet; its answer will come as a message."
 
 
 async def wait_over(actor: "Actor", call: str, seconds: float) -> None:
@@ -94,14 +99,26 @@ async def _notify(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None
 
 
 async def _clarify(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
-    await actor.ask_person(
-        JobStarted(
-            job=f"question{actor.transcript.jobs_made + 1}",
-            kind="question",
-            about=_text(arguments, "question"),
-            options=options_of(arguments),
-            call=call.id,
-        )
+    await actor.ask_person(question(actor, _text(arguments, "question"), arguments, call=call.id))
+
+
+def question(actor: "Actor", text: str, arguments: dict[str, Any], **waiting: Any) -> JobStarted:
+    """A question to the person, with its times; `waiting` says what waits for it."""
+    limits, now = actor.work.limits, actor.work.now()
+    default, hours = arguments.get("default"), arguments.get("hours")
+    within = limits.answer_within
+    if isinstance(hours, int | float) and not isinstance(hours, bool) and 0 < hours <= HOURS_MAX:
+        within = timedelta(hours=hours)
+    return JobStarted(
+        job=f"question{actor.transcript.jobs_made + 1}",
+        kind="question",
+        about=text,
+        options=options_of(arguments),
+        default=default if isinstance(default, str) and default.strip() else None,
+        at=now,
+        remind_at=now + min(limits.remind_after, within / 2),
+        expires_at=now + within,
+        **waiting,
     )
 
 
@@ -110,14 +127,41 @@ async def _act(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
 
 
 async def _steer(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
-    job, verb = _text(arguments, "action"), _text(arguments, "verb")
-    if job not in actor.transcript.jobs or actor.transcript.jobs[job].kind != "child":
-        working = [name for name, one in actor.transcript.jobs.items() if one.kind == "child"]
+    job, verb, text = _text(arguments, "action"), _text(arguments, "verb"), str(arguments.get("text") or "")
+    if verb == "ask":
+        await ask_child(actor, job, text, call=call.id)
+        return
+    check_steering(actor, job, verb, text)
+    own = Ref(f"act-{actor.key}/own", int(call.id.removeprefix("c")), 0)
+    await actor.children.steer(actor, job, verb, text, own)
+    await actor.close_call(call, "Passed on.")
+
+
+def check_steering(actor: "Actor", job: str, verb: str, text: str) -> None:
+    """Raises NotRun."""
+    jobs = actor.transcript.jobs
+    if job not in jobs or jobs[job].kind != "child":
+        working = [name for name, one in jobs.items() if one.kind == "child"]
         raise NotRun(f"{job} does not work for you; there are: {', '.join(working) or 'none'}")
     if verb not in ("interject", "pause", "resume", "stop"):
         raise NotRun(f"{verb} is not possible")
-    await actor.children.steer(actor, job, verb, str(arguments.get("text") or ""), call)
-    await actor.close_call(call, "Passed on.")
+    if verb == "interject" and not text.strip():
+        raise NotRun("text is missing")
+
+
+async def ask_child(actor: "Actor", child: str, text: str, **waiting: Any) -> None:
+    """Also one that has ended. Raises NotRun."""
+    if child not in actor.state.children:
+        raise NotRun(f"{child} has never worked for you; there are: {', '.join(actor.state.children) or 'none'}")
+    job = JobStarted(
+        job=f"ask{actor.transcript.jobs_made + 1}",
+        kind="ask",
+        about=text.strip() or "How does it stand?",
+        child=child,
+        **waiting,
+    )
+    await actor.append(job)
+    await actor.children.ask(actor, job)
 
 
 async def _respond(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:

@@ -9,25 +9,41 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from actors.entries import Call, JobStarted
-from actors.words import ChildAsked, ChildClosed, ChildEnded, ChildProgressed
-from gateway.events import ActionCommand, Answer, Interject, Pause, Person, Ref, Resume, Start, Stop
+from actors.entries import JobStarted
+from actors.spending import Spending
+from actors.words import ChildAnswered, ChildAsked, ChildClosed, ChildEnded, ChildProgressed, ChildSpent
+from gateway.actions import Phase
+from gateway.events import ActionCommand, Answer, Ask, Interject, Pause, Person, Ref, Resume, Start, Stop
 from gateway.journal import JournalClosed
+from gateway.llm.model import Usage
 
 if TYPE_CHECKING:
     from actors.actor import Actor
 
 
 class Parent(Protocol):
-    """What a child can say upward; none of it waits."""
+    """What a child can say upward; none of it waits. `held`: nothing below may generate, the budget is used up."""
 
-    def child_ended(self, key: str, text: str) -> None: ...
+    @property
+    def held(self) -> bool: ...
+
+    def child_ended(self, key: str, text: str, end: Phase, spent: Spending) -> None: ...
+    def child_spent(self, key: str, model: str, usage: Usage) -> None: ...
+    def child_answered(self, key: str, command: Ref, text: str) -> None: ...
     def child_asked(self, key: str, question: JobStarted) -> None: ...
     def child_closed(self, key: str, question: str) -> None: ...
     def child_progressed(self, key: str, text: str) -> None: ...
 
 
 Opens = Callable[[str, Parent], Awaitable["Actor"]]
+
+
+ASK_TRIES = 3
+
+
+def own_voice(start: Start) -> Person:
+    """As whom a worker speaks to those below it: with the rights of its person."""
+    return Person(address=start.by.address, name=f"the worker for {start.by.name}")
 
 
 def child_key(parent: str, job: str) -> str:
@@ -44,8 +60,19 @@ class ParentLink:
     def __init__(self, parent: "Actor") -> None:
         self._parent = parent
 
-    def child_ended(self, key: str, text: str) -> None:
-        self._parent.happened(ChildEnded(job=job_of(key), text=text))
+    @property
+    def held(self) -> bool:
+        return self._parent.held
+
+    def child_ended(self, key: str, text: str, end: Phase, spent: Spending) -> None:
+        ended = ChildEnded(job=job_of(key), text=text, end=end, usd=spent.usd, tokens=spent.tokens)
+        self._parent.happened(ended)
+
+    def child_spent(self, key: str, model: str, usage: Usage) -> None:
+        self._parent.happened(ChildSpent(job=job_of(key), model=model, usage=usage))
+
+    def child_answered(self, key: str, command: Ref, text: str) -> None:
+        self._parent.happened(ChildAnswered(job=job_of(key), command=command, text=text))
 
     def child_asked(self, key: str, question: JobStarted) -> None:
         self._parent.happened(ChildAsked(job=job_of(key), question=question))
@@ -89,6 +116,7 @@ class Children:
                 context=parent.context,
                 persist=False,
                 depth=parent.depth + 1,
+                only=job.only,
             ),
         )
         if actor.transcript.paused:  # born in its parent's state
@@ -119,13 +147,11 @@ class Children:
         self._of[job] = child = await self._opens(child_key(actor.key, job), ParentLink(actor))
         return child
 
-    async def steer(self, actor: "Actor", job: str, verb: str, text: str, call: Call) -> None:
-        """The parent's own word to one child, by a call of its model."""
+    async def steer(self, actor: "Actor", job: str, verb: str, text: str, ref: Ref) -> None:
+        """The parent's own word to one child."""
         start = actor.state.start
         assert start is not None
-        ref = Ref(f"act-{actor.key}/own", int(call.id.removeprefix("c")), 0)
-        by = Person(address=start.by.address, name=f"the worker for {start.by.name}")
-        key = child_key(actor.key, job)
+        by, key = own_voice(start), child_key(actor.key, job)
         match verb:
             case "interject":
                 command: ActionCommand = Interject(
@@ -138,6 +164,33 @@ class Children:
             case _:
                 command = Stop(ref=ref, conversation=start.conversation, action=key, by=by, why=text)
         await self._tell(job, command)
+
+    async def ask(self, actor: "Actor", ask: JobStarted) -> None:
+        """Also of one that has ended, and again after a restart: what it has answered it tells again."""
+        start = actor.state.start
+        assert start is not None
+        assert ask.child is not None
+        command = Ask(
+            ref=Ref(f"act-{actor.key}/asks", int(ask.job.removeprefix("ask")), 0),
+            conversation=start.conversation,
+            action=child_key(actor.key, ask.child),
+            by=own_voice(start),
+            text=ask.about,
+        )
+        for _ in range(ASK_TRIES):
+            child = self._of.get(ask.child) or await self._opened(actor, ask.child)
+            try:
+                await child.hear(command)
+            except (Gone, JournalClosed):
+                self._of.pop(ask.child, None)
+            else:
+                return
+        actor.happened(ChildAnswered(job=ask.child, command=command.ref, text="It cannot be asked: it does not open."))
+
+    def wake(self) -> None:
+        """Something that they may have waited for has changed, above."""
+        for child in self._of.values():
+            child.wake()
 
     async def answer(self, actor: "Actor", job: str, question: str, given: Answer) -> None:
         """Down the path that the question came up."""

@@ -22,11 +22,13 @@ async def obey(actor: "Actor", command: ActionCommand, sequence: int) -> None:
         return
     match command:
         case Start():
-            await actor.append(Briefed(start=command, through=sequence))
+            notes = await actor.work.notes(command.by, command.conversation) if command.depth == 0 else ()
+            await actor.append(Briefed(start=command, notes=notes, through=sequence, at=actor.work.now()))
         case Interject():
             await _close_bounds(actor)
             await close_all(actor)
-            await actor.append(Interjected(command=command, through=sequence))
+            await actor.append(Interjected(command=command, through=sequence, at=actor.work.now()))
+            actor.children.wake()
             await actor.children.cascade(actor)
         case Ask():
             await actor.append(Asked(command=command, through=sequence))
@@ -36,7 +38,7 @@ async def obey(actor: "Actor", command: ActionCommand, sequence: int) -> None:
             await actor.box.suspend()
             await actor.children.cascade(actor)
         case Resume():
-            await actor.append(Resumed(command=command, through=sequence))
+            await actor.append(Resumed(command=command, through=sequence, at=actor.work.now()))
             await actor.box.resume()
             await actor.children.cascade(actor)
         case Stop():
@@ -57,7 +59,11 @@ def _illegal(actor: "Actor", command: ActionCommand) -> str | None:
         return "there is no such action"
     if isinstance(command, Answer) and state.phase in ("running", "paused"):
         job = state.transcript.jobs.get(command.question)
-        return None if job and job.kind == "question" else f"the question {command.question} is not open"
+        if job and job.kind == "question":
+            return None
+        gone = state.gone.get(command.question)
+        why = f" any more. {gone}" if gone else ""
+        return f"the question {command.question} is not open{why}"
     return refusal(state.phase, verb)
 
 
@@ -75,8 +81,7 @@ async def close_all(actor: "Actor") -> None:
 
 async def _answer(actor: "Actor", answer: Answer, sequence: int) -> None:
     job = actor.transcript.jobs[answer.question]
-    waited_for = job.cell or job.child or any(waits == job.job for waits in actor.transcript.waits.values())
-    if not waited_for:  # its call was closed by an interjection: the answer is a message like any other
+    if not _is_waited_for(actor, job):  # its call was closed by an interjection: the answer is a message like any other
         await close_all(actor)
     await actor.append(
         JobEnded(
@@ -86,11 +91,40 @@ async def _answer(actor: "Actor", answer: Answer, sequence: int) -> None:
             command=answer.ref,
             by=answer.by,
             through=sequence,
+            at=actor.work.now(),
         )
     )
+    if job.bound:
+        actor.children.wake()
     if job.child and job.question:
         await actor.children.answer(actor, job.child, job.question, answer)
     actor.answer_code(job, answer.text)
+
+
+def _is_waited_for(actor: "Actor", question: JobStarted) -> bool:
+    """By code, by a child, or by a call of its model."""
+    waits = question.job in actor.transcript.waits.values()
+    return waits or question.cell is not None or question.child is not None
+
+
+async def expire(actor: "Actor", job: JobStarted) -> None:
+    """Nobody has answered in time: the default counts, or the one who asked is told. A bound ends the work there."""
+    if not _is_waited_for(actor, job):
+        await close_all(actor)
+    unanswered = f"{job.job} (“{job.about}”) was not answered in time"
+    if job.bound:
+        text, value = f"{unanswered}, so you stop here.", "stop here"
+    elif job.default is not None:
+        text, value = f"{unanswered}, so the default counts: {job.default}", job.default
+    else:
+        text, value = f"{unanswered}. Go on without the answer, or say what it keeps you from.", ""
+    failed = not value
+    await actor.append(JobEnded(job=job.job, text=text, value=value, failed=failed, at=actor.work.now()))
+    if job.bound:
+        actor.children.wake()
+    if actor.parent is not None:
+        actor.parent.child_closed(actor.key, job.job)
+    actor.answer_code(job, text if failed else value, failed=failed)
 
 
 def answer_beside(actor: "Actor", ask: Ask) -> None:
@@ -104,6 +138,7 @@ def answer_beside(actor: "Actor", ask: Ask) -> None:
 async def _answered(actor: "Actor", ask: Ask, request: Request) -> None:
     try:
         generation = await actor.work.model.generate(request, actor.spent)
+        actor.spent(generation.model, generation.usage)
         text = generation.text.strip() or "(no answer)"
     except ModelError as error:
         actor.work.operator(f"The action {actor.key} could not be asked. {error.for_operator}")
@@ -137,3 +172,5 @@ def _open_job(actor: "Actor", job: JobStarted) -> str:
             return f"It was waiting for an answer to “{job.about}”."
         case "child":
             return f"Its worker for “{job.about[:100]}” was stopped with it."
+        case "ask":
+            return f"It was asking {job.child}: “{job.about[:100]}”."

@@ -1,18 +1,22 @@
 """What an action writes in its journal. Frozen words; the shapes are stored for ever (add fields with defaults only).
 
-Two things have a life of their own. A *call* of the model is closed exactly once. A *job* (running code, an open
-question, a child action) ends exactly once. `through` is the place in `cmd` of the command that an entry answers, 0
-where it came from a parent in the same tree.
+`at` is when an entry was written, where time counts for what follows. Two things have a life of their own. A *call* of
+the model is closed exactly once. A *job* (running code, an open question, a child action, a word asked of one) ends
+exactly once. `through` is the place in `cmd` of the command that an entry answers, 0 where it came from a parent in the
+same tree.
 """
 
+from datetime import datetime
 from typing import Any, Literal
 
+from actors.sandbox.words import Lost, Name
 from gateway.events import Ask, Interject, Pause, Person, Ref, Resume, Start, Stop
 from gateway.journal import Emitted, Owned, Released
 from gateway.llm.model import Usage
 from gateway.record import Record, Tagged
 
-JobKind = Literal["cell", "question", "child"]
+JobKind = Literal["cell", "question", "child", "ask"]
+Bound = Literal["", "steps", "minutes", "tokens", "money", "model"]
 
 
 class Call(Record, frozen=True, kw_only=True):
@@ -29,8 +33,12 @@ class Call(Record, frozen=True, kw_only=True):
 
 
 class Briefed(Tagged, frozen=True, kw_only=True):
+    """`notes` are what earlier work has kept for the person."""
+
     start: Start
+    notes: tuple[str, ...] = ()
     through: int = 0
+    at: datetime | None = None
 
 
 class Generated(Tagged, frozen=True, kw_only=True):
@@ -42,17 +50,20 @@ class Generated(Tagged, frozen=True, kw_only=True):
 
 
 class Spent(Tagged, frozen=True, kw_only=True):
-    """What a cancelled or failed generation cost, and the calls of `ask`."""
+    """What a cancelled or failed generation cost, a side call, or (`child`) any generation below."""
 
     usage: Usage
     model: str = ""
+    child: str = ""
 
 
 class JobStarted(Tagged, frozen=True, kw_only=True):
     """`about` is the code, the question or the child's query. `call` waits for it; or code of `cell` does, by `rpc`.
 
-    A question of a child is one of its parent too: `child` and `question` say whose. A `bound` is a question of the
-    loop itself, which generates nothing until it is answered.
+    A question of a child is one of its parent too: `child` and `question` say whose. An `ask` is to `child`. A `bound`
+    is a question of the loop itself, which generates nothing until it is answered; `met` says what was met. Nobody
+    having answered a question by `remind_at`, its person is reminded; by `expires_at`, `default` counts, if there is
+    one. `only` is the family of primitives that a child is bound to.
     """
 
     job: str
@@ -67,6 +78,12 @@ class JobStarted(Tagged, frozen=True, kw_only=True):
     child: str | None = None
     question: str | None = None
     bound: bool = False
+    met: Bound = ""
+    only: str = ""
+    default: str | None = None
+    at: datetime | None = None
+    remind_at: datetime | None = None
+    expires_at: datetime | None = None
 
 
 class JobAwaited(Tagged, frozen=True, kw_only=True):
@@ -75,14 +92,25 @@ class JobAwaited(Tagged, frozen=True, kw_only=True):
 
 
 class JobEnded(Tagged, frozen=True, kw_only=True):
-    """`text` is for the model; `value` for the code that asked. `command` is the answer that ended a question."""
+    """`text` is for the model; `value` for the code that asked, which it is an error to if `failed`. `command` is the
+    answer that ended a question; `usd` and `tokens` are what a child has cost in all."""
 
     job: str
     text: str
     value: str = ""
+    failed: bool = False
+    usd: float = 0.0
+    tokens: int = 0
     command: Ref | None = None
     by: Person | None = None
     through: int = 0
+    at: datetime | None = None
+
+
+class Reminded(Tagged, frozen=True, kw_only=True):
+    """The person was reminded of an open question."""
+
+    job: str
 
 
 class CallClosed(Tagged, frozen=True, kw_only=True):
@@ -93,6 +121,7 @@ class CallClosed(Tagged, frozen=True, kw_only=True):
 class Interjected(Tagged, frozen=True, kw_only=True):
     command: Interject
     through: int = 0
+    at: datetime | None = None
 
 
 class Paused(Tagged, frozen=True, kw_only=True):
@@ -103,6 +132,7 @@ class Paused(Tagged, frozen=True, kw_only=True):
 class Resumed(Tagged, frozen=True, kw_only=True):
     command: Resume
     through: int = 0
+    at: datetime | None = None
 
 
 class Asked(Tagged, frozen=True, kw_only=True):
@@ -133,9 +163,10 @@ class Notified(Tagged, frozen=True, kw_only=True):
 
 
 class Nudged(Tagged, frozen=True, kw_only=True):
-    """A word of the loop itself to its model."""
+    """A word of the loop itself to its model; `empty`: which had answered nothing."""
 
     text: str
+    empty: bool = False
 
 
 class SandboxLost(Tagged, frozen=True, kw_only=True):
@@ -164,6 +195,34 @@ class Responded(Tagged, frozen=True, kw_only=True):
     text: str
     call: str | None = None
     ended: bool = False
+    at: datetime | None = None
+
+
+class Hibernated(Tagged, frozen=True, kw_only=True):
+    """Its processes end after this. `saved` and `lost` are the variables of its stateful session."""
+
+    saved: tuple[Name, ...] = ()
+    lost: tuple[Lost, ...] = ()
+
+
+class Woken(Tagged, frozen=True, kw_only=True):
+    """`text` tells the model what is there again and what is not; `session` says that there is a stateful one."""
+
+    text: str
+    session: bool = False
+
+
+class Closed(Tagged, frozen=True, kw_only=True):
+    """Nobody has come back to the session for its time to live."""
+
+    text: str
+
+
+class Compacted(Tagged, frozen=True, kw_only=True):
+    """The first `through` messages are replaced by those among them that are kept word by word, and `summary`."""
+
+    summary: str
+    through: int
 
 
 class Failed(Tagged, frozen=True, kw_only=True):
@@ -183,6 +242,7 @@ ActionEntry = (
     | JobStarted
     | JobAwaited
     | JobEnded
+    | Reminded
     | CallClosed
     | Interjected
     | Paused
@@ -196,6 +256,10 @@ ActionEntry = (
     | EffectStarted
     | EffectEnded
     | Responded
+    | Hibernated
+    | Woken
+    | Closed
+    | Compacted
     | Failed
     | Stopped
     | Owned

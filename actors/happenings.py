@@ -2,10 +2,22 @@
 
 from typing import TYPE_CHECKING, Any, assert_never
 
-from actors import calls, effects
-from actors.entries import AskAnswered, JobEnded, JobStarted, Notified, SandboxLost
+from actors import bounds, calls, effects, idle
+from actors.entries import AskAnswered, JobEnded, JobStarted, Notified, SandboxLost, Spent
 from actors.sandbox.words import CellCalled, CellDone, CellLost
-from actors.words import AskDone, ChildAsked, ChildClosed, ChildEnded, ChildProgressed, EffectDone, Happened, WaitOver
+from actors.words import (
+    AskDone,
+    ChildAnswered,
+    ChildAsked,
+    ChildClosed,
+    ChildEnded,
+    ChildProgressed,
+    ChildSpent,
+    EffectDone,
+    Happened,
+    SleepWanted,
+    WaitOver,
+)
 from gateway.events import Answer
 
 if TYPE_CHECKING:
@@ -17,20 +29,31 @@ async def take(actor: "Actor", happening: Happened) -> None:
     match happening:
         case CellDone(cell=cell, status=status, value=value) if cell in jobs:
             output = "\n".join(part for part in (actor.box.fresh(cell).rstrip(), value) if part)
-            await _end_cell(actor, cell, f"{cell} ended: {status}.\n{output}" if output else f"{cell} ended: {status}.")
+            text = f"{cell} ended: {status}.\n{output}" if output else f"{cell} ended: {status}."
+            await _end_cell(actor, cell, text, failed=status == "error")
         case CellLost(cell=cell, why=why) if cell in jobs:
             output = actor.box.fresh(cell).rstrip()
             text = f"{cell} is lost: {why} What it had done by then is not known."
-            await _end_cell(actor, cell, f"{text}\nOutput before:\n{output}" if output else text)
+            await _end_cell(actor, cell, f"{text}\nOutput before:\n{output}" if output else text, failed=True)
         case CellCalled():
             await effects.called(actor, happening)
         case EffectDone(rpc=rpc, value=value, error=error):
             await effects.done(actor, rpc, value, error)
-        case ChildEnded(job=job, text=text) if job in jobs:
+        case ChildEnded(job=job, text=text, end=end, usd=usd, tokens=tokens) if job in jobs:
             await _withdraw_questions(actor, lambda question: question.child == job)
             started = jobs[job]
             actor.children.forget(job)
-            await actor.append(JobEnded(job=job, text=f"{job} ended: {calls.shown(text)}", value=text))
+            failed = end != "succeeded"
+            said = f"{job} {end if failed else 'ended'}: {calls.shown(text)}"
+            await actor.append(JobEnded(job=job, text=said, value=text, failed=failed, usd=usd, tokens=tokens))
+            actor.answer_code(started, text, failed=failed)
+        case ChildSpent(job=job, model=model, usage=usage):
+            await actor.append(Spent(model=model, usage=usage, child=job))
+            actor.tell_spent(model, usage)
+            await bounds.met_budget(actor)
+        case ChildAnswered(command=ref, text=text) if (asked := f"ask{ref.batch}") in jobs:
+            started = jobs[asked]
+            await actor.append(JobEnded(job=asked, text=f"{started.child} answered: {calls.shown(text)}", value=text))
             actor.answer_code(started, text)
         case ChildAsked(job=job, question=question) if job in jobs:
             await _hear_question(actor, job, question)
@@ -44,22 +67,28 @@ async def take(actor: "Actor", happening: Happened) -> None:
             await actor.close_call(open_call, calls.interim(actor, open_call, shown=True))
         case AskDone(ask=ask, text=text) if ask.ref in actor.state.asks:
             await actor.append(AskAnswered(command=ask.ref, asked=ask.text, text=text))
-        case CellDone() | CellLost() | ChildEnded() | ChildAsked() | WaitOver() | AskDone():
+            if actor.parent is not None:
+                actor.parent.child_answered(actor.key, ask.ref, text)
+        case SleepWanted():
+            await idle.hibernate(actor)
+        case CellDone() | CellLost() | ChildEnded() | ChildAnswered() | ChildAsked() | WaitOver() | AskDone():
             pass  # told again, or too late
         case _ as never:
             assert_never(never)
 
 
-async def _end_cell(actor: "Actor", cell: str, text: str) -> None:
+async def _end_cell(actor: "Actor", cell: str, text: str, *, failed: bool) -> None:
     await _withdraw_questions(actor, lambda question: question.cell == cell)
-    await actor.append(JobEnded(job=cell, text=calls.shown(text)))
+    await actor.append(JobEnded(job=cell, text=calls.shown(text), failed=failed))
     actor.box.recorded(cell)
 
 
 async def _withdraw_questions(actor: "Actor", asked: Any) -> None:
     """Nobody waits for them any more: the code or the child that asked is gone."""
     for job in [job for job in actor.transcript.jobs.values() if job.kind == "question" and asked(job)]:
-        await actor.append(JobEnded(job=job.job, text=f"{job.job} was withdrawn."))
+        gone = f"The code that asked it is gone ({job.cell})" if job.cell else f"{job.child} does not wait for it now"
+        text = f"{job.job} (“{job.about}”) was withdrawn. {gone}."
+        await actor.append(JobEnded(job=job.job, text=text, at=actor.work.now()))
         if actor.parent is not None:
             actor.parent.child_closed(actor.key, job.job)
 
@@ -74,6 +103,8 @@ async def _hear_question(actor: "Actor", child: str, question: JobStarted) -> No
                 kind="question",
                 about=question.about,
                 options=question.options,
+                default=question.default,
+                remind_at=question.remind_at,
                 child=child,
                 question=question.job,
             )
@@ -104,7 +135,9 @@ async def recover(actor: "Actor") -> None:
         for ask in actor.state.asks.values():
             actor.answer_again(ask)
         return
-    if actor.state.code:
+    if actor.state.phase == "hibernated":
+        await actor.box.kill()  # perhaps it was stopped just before that
+    elif actor.state.code:
         await _recover_code(actor)
     for job in [job for job in actor.transcript.jobs.values() if job.kind == "child"]:
         await actor.children.start(actor, job)
@@ -112,6 +145,8 @@ async def recover(actor: "Actor") -> None:
         await actor.children.cascade(actor)
     for question in [job for job in actor.transcript.jobs.values() if job.kind == "question"]:
         actor.tell_question(question)
+    for job in [job for job in actor.transcript.jobs.values() if job.kind == "ask"]:
+        await actor.children.ask(actor, job)
     for ask in actor.state.asks.values():
         actor.answer_again(ask)
 
@@ -122,7 +157,7 @@ async def _recover_code(actor: "Actor") -> None:
     for job in [job for job in actor.transcript.jobs.values() if job.kind == "cell" and job.job not in attached.cells]:
         text = f"{job.job} is lost with its sandbox. What it had done by then is not known."
         await _withdraw_questions(actor, lambda question, cell=job.job: question.cell == cell)
-        await actor.append(JobEnded(job=job.job, text=text))
+        await actor.append(JobEnded(job=job.job, text=text, failed=True))
     if actor.state.used_session and not attached.stateful:
         await actor.append(
             SandboxLost(text="(The sandbox was started anew: the variables of the stateful session are gone.)")

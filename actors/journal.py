@@ -3,6 +3,7 @@
 Pure. A child tells nothing to a lane: what it has to say goes to its parent, in the same process.
 """
 
+from datetime import datetime
 from typing import Any
 
 from actors.entries import (
@@ -10,21 +11,27 @@ from actors.entries import (
     AskAnswered,
     Asked,
     Briefed,
+    Closed,
     EffectEnded,
     EffectStarted,
     Failed,
     Generated,
+    Hibernated,
     Interjected,
     JobEnded,
     JobStarted,
     Notified,
     Paused,
     Refused,
+    Reminded,
     Responded,
     Resumed,
     SandboxLost,
     Stopped,
+    Woken,
 )
+from actors.spending import Spending
+from actors.struggle import Struggle
 from actors.transcript import Transcript
 from gateway.actions import Phase
 from gateway.events import (
@@ -49,6 +56,7 @@ from gateway.journal import Emitted, Outgoing, forget_emitted
 from gateway.seen import Seen
 
 DOING_CHARACTERS = 120
+ANSWERS_KEPT = 50
 
 
 class ActionState:
@@ -61,13 +69,24 @@ class ActionState:
         self.through = 0  # the last command of `cmd` that has an entry here
         self.commands_taken = 0
         self.asks: dict[Ref, Ask] = {}  # without an answer yet
-        self.answers: dict[str, str] = {}  # rpc -> the answer that ended it, while its code may ask again
+        self.answers: dict[str, JobEnded] = {}  # rpc -> the end of its job, while its code may ask again
+        self.answered: dict[Ref, str] = {}  # what its parent asked it lately
+        self.children: list[str] = []  # all that it has started, ended or not
+        self.handles: dict[str, str] = {}  # rpc -> the child that it started
+        self.gone: dict[str, str] = {}  # a question that ended without an answer -> why
         self.effects: dict[str, EffectEnded | None] = {}  # rpc -> its end, None while nobody knows
         self.used_session = False  # the stateful session: what a lost sandbox takes with it
         self.child_questions: dict[tuple[str, str], JobStarted | JobEnded] = {}  # (child, its question) -> as it stands
         self.last_word: Interject | Pause | Resume | Stop | None = None  # handed down again after a restart
         self.last_word_at = 0  # which of the commands it was
         self.result = ""
+        self.spending = Spending()
+        self.struggle = Struggle()
+        self.word_at: datetime | None = None  # a person's last word
+        self.idle_since: datetime | None = None  # of a session that waits for its next word, awake or not
+        self.asleep: Hibernated | None = None  # until it is awake again
+        self.live = False  # there may be processes of its own
+        self.reminded: set[str] = set()
         self.code: list[tuple[str, str]] = []  # cell, what ran
         self._seen = Seen()
         self._facts = 0
@@ -84,8 +103,11 @@ class ActionState:
         if isinstance(entry, Interjected | Generated):
             self._tell_remark(entry)
         if isinstance(entry, JobEnded) and (rpc := self.transcript.jobs[entry.job].rpc):
-            self.answers[rpc] = entry.value
+            self.answers[rpc] = entry
         self._note_child_question(entry)
+        self._note_time(entry)
+        self.spending.apply(entry, self.transcript)
+        self.struggle.apply(entry, self.transcript)
         self.transcript.apply(entry)
         self._tell(entry)
 
@@ -101,6 +123,42 @@ class ActionState:
                 self.last_word, self.last_word_at = word, self.commands_taken
             case SandboxLost():
                 self.used_session = False
+            case _:
+                pass
+
+    def _note_time(self, entry: ActionEntry) -> None:
+        """Who spoke when, what is idle since when, and whether it has processes."""
+        match entry:
+            case Briefed(at=at) | Interjected(at=at) | Resumed(at=at):
+                self.word_at = at
+                self.idle_since = None
+            case JobEnded(job=job, by=by, at=at):
+                started = self.transcript.jobs[job]
+                self.reminded.discard(job)
+                if started.kind == "question" and at is not None:  # the time until then was a person's
+                    self.word_at = at
+                if started.kind == "question" and by is None:
+                    self.gone[job] = entry.text
+                if started.kind != "ask":
+                    self.idle_since = None
+            case JobStarted(kind="cell"):
+                self.live = True
+            case JobStarted(kind="child", job=job, rpc=rpc):
+                self.children.append(job)
+                if rpc:
+                    self.handles[rpc] = job
+            case Reminded(job=job):
+                self.reminded.add(job)
+            case Responded(ended=False, at=at):
+                self.idle_since = at
+            case Hibernated():
+                self.asleep, self.live, self.used_session = entry, False, False
+            case Woken(session=session):
+                self.asleep, self.live, self.used_session = None, session, session
+            case SandboxLost():
+                self.live = False
+            case Responded() | Failed() | Stopped() | Closed():
+                self.live, self.idle_since = False, None
             case _:
                 pass
 
@@ -137,11 +195,13 @@ class ActionState:
                 self.code.append((job, code))
                 self.used_session = self.used_session or stateful
                 self._change(doing=_first_words(code))
-            case JobStarted(kind="question", job=job, about=text, options=options):
-                self._fact(ClarificationRequested, question=job, text=text, options=options)
+            case JobStarted(kind="question"):
+                self._ask(entry)
+            case Reminded(job=job):
+                self._ask(self.transcript.jobs[job], again=True)
             case JobEnded():
                 self._tell_end_of_job(entry)
-            case Interjected() if self.phase == "awaiting_input":
+            case Interjected() if self.phase in ("awaiting_input", "hibernated"):
                 self._change("running", "taking up what was said")
             case Paused():
                 self._change("paused")
@@ -151,6 +211,10 @@ class ActionState:
                 self.asks[command.ref] = command
             case AskAnswered(command=ref, asked=asked, text=text):
                 self.asks.pop(ref, None)
+                if self.is_child:
+                    self.answered[ref] = text
+                    if len(self.answered) > ANSWERS_KEPT:
+                        del self.answered[next(iter(self.answered))]
                 self._fact(ActionAnswered, command=ref, asked=asked, text=text)
             case Refused(command=ref, verb=verb, why=why):
                 self._fact(CommandRefused, command=ref, verb=verb, why=why)
@@ -158,15 +222,10 @@ class ActionState:
                 self._change(doing=text)
             case Notified(text=text):
                 self._fact(ActionProgressed, text=text)
-            case Responded(text=text, ended=False):
-                self.phase, self.result = "awaiting_input", text
-                self._fact(ActionResponded, text=text)
-            case Responded(text=text):
-                self._end("succeeded", text)
-            case Failed(text=text):
-                self._end("failed", text)
-            case Stopped(report=report):
-                self._end("stopped", report)
+            case Hibernated():
+                self._change("hibernated")
+            case Responded() | Closed() | Failed() | Stopped():
+                self._tell_what_came_of_it(entry)
             case EffectStarted(rpc=rpc):
                 self.effects[rpc] = None
             case EffectEnded(rpc=rpc):
@@ -175,6 +234,28 @@ class ActionState:
                 forget_emitted(self.outgoing, through)
             case _:
                 pass
+
+    def _tell_what_came_of_it(self, entry: Responded | Closed | Failed | Stopped) -> None:
+        match entry:
+            case Responded(text=text, ended=False):
+                self.phase, self.result = "awaiting_input", text
+                self._fact(ActionResponded, text=text)
+            case Responded(text=text) | Closed(text=text):
+                self._end("succeeded", text)
+            case Failed(text=text):
+                self._end("failed", text)
+            case Stopped(report=report):
+                self._end("stopped", report)
+
+    def _ask(self, question: JobStarted, *, again: bool = False) -> None:
+        self._fact(
+            ClarificationRequested,
+            question=question.job,
+            text=question.about,
+            options=question.options,
+            default=question.default or "",
+            again=again,
+        )
 
     def _tell_end_of_job(self, ended: JobEnded) -> None:
         if ended.job.startswith("question"):

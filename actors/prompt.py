@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from actors.readers import available, within
 from actors.sandbox.stubs import STUBS, Stub, inside
 from actors.workshop import Primitive
 
@@ -24,12 +25,26 @@ STATUS = Stub(
 )
 
 
-def instructions(primitives: Iterable[Primitive]) -> str:
+READER = """\
+You answer one question for the worker that asked it, with Python. Write code and run it with execute_code; you can only
+read, with the calls below. Then respond with the answer, complete and exact, in plain text; if it is not there to be
+found, say so. State nothing that you have not read.
+
+What code can call, besides Python's own libraries:
+
+"""
+
+
+def instructions(primitives: Iterable[Primitive], only: str = "") -> str:
     """The text for the model; `stubs` gives the same as signatures, for the sandbox to check calls against."""
-    return INSTRUCTIONS + inside(stubs(primitives))
+    return (READER if only else INSTRUCTIONS) + inside(stubs(primitives, only))
 
 
-def stubs(primitives: Iterable[Primitive]) -> list[Stub]:
+def stubs(primitives: Iterable[Primitive], only: str = "") -> list[Stub]:
     """What the loop answers itself, then what the host provides."""
+    provided = list(primitives)
+    given = [Stub(signature=one.signature, doc=one.doc) for one in within(only, provided)]
+    if only:
+        return given
     own = [stub for stub in STUBS if stub.method in ("request_clarification", "act", "notify")]
-    return [*own, STATUS, *(Stub(signature=one.signature, doc=one.doc) for one in primitives)]
+    return [*own, STATUS, *given, *(reader.stub for reader in available(provided))]

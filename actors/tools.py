@@ -30,10 +30,13 @@ TOOLS: list[Tool] = [
     _tool("notify", "Tell the person about progress worth knowing.", ("text",), text="string"),
     _tool(
         "request_clarification",
-        "Ask the person; only this call waits for the answer.",
+        "Ask the person; only this call waits for the answer. default: what counts if nobody answers within so many "
+        "hours.",
         ("question",),
         question="string",
         options={"type": "array", "items": {"type": "string"}},
+        default="string",
+        hours="number",
     ),
     _tool(
         "act",
@@ -44,10 +47,10 @@ TOOLS: list[Tool] = [
     ),
     _tool(
         "steer",
-        "Steer a worker that you started: interject, ask, pause, resume or stop.",
+        "Steer a worker that you started: interject, ask, pause, resume or stop. One that has ended can be asked.",
         ("action", "verb"),
         action="string",
-        verb={"type": "string", "enum": ["interject", "pause", "resume", "stop"]},
+        verb={"type": "string", "enum": ["interject", "ask", "pause", "resume", "stop"]},
         text="string",
     ),
     _tool("respond", "Give the response to the task. Plain text does the same.", ("text",), text="string"),

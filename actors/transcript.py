@@ -10,13 +10,17 @@ from collections.abc import Mapping
 from actors.entries import (
     AskAnswered,
     Asked,
+    Bound,
     Briefed,
     Call,
     CallClosed,
+    Closed,
+    Compacted,
     EffectEnded,
     EffectStarted,
     Failed,
     Generated,
+    Hibernated,
     Interjected,
     JobAwaited,
     JobEnded,
@@ -25,19 +29,26 @@ from actors.entries import (
     Nudged,
     Paused,
     Refused,
+    Reminded,
     Responded,
     Resumed,
     SandboxLost,
     Spent,
     Stopped,
+    Woken,
 )
 from gateway.events import Interject, Start
 from gateway.journal import Emitted, Owned, Released
 from gateway.llm.model import Message, said, tool_call
 from gateway.record import Record
 
+SUMMARY = """\
+(Your transcript had become long. What came before, but for what people said to you, which stands above word by word, \
+was replaced by this summary, which you wrote yourself:)
+{summary}"""
 UNSENT = "(Your last text went out as a remark, not as the response: this came first.)\n"
-LEAVES_OTHERS_FREE = {"act", "request_clarification"}  # calls that need not wait for each other
+STOPS = ("stop", "give up")  # an answer to a bound that begins so
+LEAVES_OTHERS_FREE = {"act", "request_clarification", "steer"}  # calls that need not wait for each other
 
 
 class Illegal(Exception):
@@ -59,14 +70,17 @@ class Transcript:
         self.paused = False
         self.responded = False  # nothing to do until the next word
         self.ended = False
+        self.winding_up: Bound = ""  # at which bound it was told to stop there and say what it has
+        self._verbatim: set[int] = set()  # places of the messages that a compaction keeps word by word
         self._deferred: list[Message] = []
         self._notes: list[str] = []  # answered inside running code: shown with whatever the model sees next
 
     def apply(self, entry: object) -> None:
         match entry:
-            case Briefed(start=start):
-                self._say(_brief(start))
-            case Nudged(text=text) | SandboxLost(text=text):
+            case Briefed(start=start, notes=notes):
+                self._verbatim.add(len(self.messages))
+                self._say(_brief(start, notes))
+            case Nudged(text=text) | SandboxLost(text=text) | Woken(text=text):
                 self._say(text)
             case Generated():
                 self._generate(entry)
@@ -84,24 +98,29 @@ class Transcript:
             case Interjected(command=command):
                 if self.open:
                     raise Illegal("an interjection closes the open calls first")
+                self._verbatim.add(len(self.messages))
                 self._say(f"{UNSENT if self.draft is not None else ''}{_word(command)}")
-                self.responded, self.steps = False, 0
+                self.responded, self.steps, self.winding_up = False, 0, ""
             case Paused() | Resumed():
                 draft = self.draft  # it stays, and is sent after the resume
                 self._say("[paused]" if isinstance(entry, Paused) else "[resumed]")
                 self.paused, self.draft = isinstance(entry, Paused), draft
             case Responded(call=call, ended=ended):
-                self.draft, self.responded, self.ended = None, True, ended
+                self.draft, self.responded, self.ended, self.winding_up = None, True, ended, ""
                 if call:
                     self._close(call, "Delivered.")
-            case Stopped() | Failed():
+            case Stopped() | Failed() | Closed():
                 self.ended = True
+            case Compacted(summary=summary, through=through):
+                self._compact(summary, through)
             case _ if isinstance(
                 entry,
                 Asked
                 | AskAnswered
                 | Refused
                 | Notified
+                | Reminded
+                | Hibernated
                 | EffectStarted
                 | EffectEnded
                 | Spent
@@ -128,7 +147,10 @@ class Transcript:
         started = self.jobs.pop(ended.job)
         if started.kind == "question" and ended.command is not None:
             self.steps = 0  # a person has spoken
-        if started.cell in self.jobs or started.child in self.jobs:  # the code or the child that asked has the answer
+        if started.bound and ended.value.strip().casefold().startswith(STOPS):
+            self.winding_up = started.met or "steps"
+        if started.cell in self.jobs or (started.kind == "question" and started.child in self.jobs):
+            # The code or the child that asked has the answer.
             self._notes.append(ended.text)
             return
         waiting = [call for call, job in self.waits.items() if job == ended.job]
@@ -157,6 +179,18 @@ class Transcript:
             self.messages += self._deferred
             self._deferred = []
 
+    def _compact(self, summary: str, through: int) -> None:
+        if self.open or any(message["role"] == "tool" for message in self.messages[through : through + 1]):
+            raise Illegal("a compaction does not part a call from its result")
+        kept = [self.messages[place] for place in sorted(self._verbatim) if place < through]
+        later = {place - through + len(kept) + 1 for place in self._verbatim if place >= through}
+        questions = [f"{job.job}: “{job.about}”" for job in self.jobs.values() if job.kind == "question"]
+        text = SUMMARY.format(summary=summary)
+        if questions:
+            text += f"\n\nQuestions that are open: {'; '.join(questions)}"
+        self.messages = [*kept, {"role": "user", "content": text}, *self.messages[through:]]
+        self._verbatim = {*range(len(kept)), *later}
+
     def snapshot(self, interim: Mapping[str, str], question: str) -> list[Message]:
         """The messages of an `ask`: the transcript's own as an exact prefix, then what is true now. Changes nothing."""
         results = [
@@ -165,9 +199,11 @@ class Transcript:
         return [*self.messages, *results, *self._deferred, {"role": "user", "content": question}]
 
 
-def _brief(start: Start) -> str:
+def _brief(start: Start, notes: tuple[str, ...]) -> str:
+    kept = "".join(f"\n- {note}" for note in notes)
+    noted = f"\n\nNotes from earlier tasks (they may be out of date):{kept}" if notes else ""
     said = f"\n\nWhat was said before, for context:\n{start.context}" if start.context else ""
-    return f"[task from {start.by.name}] {_indented(start.query)}{said}"
+    return f"[task from {start.by.name}] {_indented(start.query)}{noted}{said}"
 
 
 def _word(command: Interject) -> str:

@@ -4,12 +4,33 @@ from typing import Any
 
 from actors.entries import JobStarted
 from actors.sandbox.words import CellCalled, CellDone, CellLost
-from gateway.events import Ask
+from gateway.actions import Phase
+from gateway.events import Ask, Ref
+from gateway.llm.model import Usage
 from gateway.record import Record
 
 
 class ChildEnded(Record, frozen=True, kw_only=True):
+    """`usd` and `tokens` are what it has cost in all, with what was below it."""
+
     job: str
+    text: str
+    end: Phase
+    usd: float
+    tokens: int
+
+
+class ChildSpent(Record, frozen=True, kw_only=True):
+    job: str
+    model: str
+    usage: Usage
+
+
+class ChildAnswered(Record, frozen=True, kw_only=True):
+    """`command` is the ask's."""
+
+    job: str
+    command: Ref
     text: str
 
 
@@ -26,6 +47,10 @@ class ChildClosed(Record, frozen=True, kw_only=True):
 class ChildProgressed(Record, frozen=True, kw_only=True):
     job: str
     text: str
+
+
+class SleepWanted(Record, frozen=True, kw_only=True):
+    """Too many are live: this one has been idle longest."""
 
 
 class WaitOver(Record, frozen=True, kw_only=True):
@@ -48,10 +73,15 @@ Happened = (
     | CellDone
     | CellLost
     | ChildEnded
+    | ChildSpent
+    | ChildAnswered
     | ChildAsked
     | ChildClosed
     | ChildProgressed
+    | SleepWanted
     | WaitOver
     | AskDone
     | EffectDone
 )
+
+BESIDE = CellCalled | ChildAsked | ChildSpent | ChildProgressed | AskDone | EffectDone

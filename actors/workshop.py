@@ -1,11 +1,13 @@
 """What all actions of one host share: the model, how a sandbox is made, what running code may call, and the bounds."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
 from typing import Any, Protocol
 
 import msgspec
 
-from actors.sandbox.words import Attached, Happening, Name
+from actors.sandbox.words import Attached, Happening, Kept, Name, Restored
 from gateway.clock import Now
 from gateway.events import ActionCommand, Person
 from gateway.llm.model import Model
@@ -23,6 +25,8 @@ class Box(Protocol):
     def peek(self, cell: str) -> str: ...
     def recorded(self, cell: str) -> None: ...
     async def names(self) -> tuple[Name, ...] | None: ...
+    async def save(self) -> Kept: ...
+    async def restore(self) -> Restored: ...
     async def suspend(self) -> None: ...
     async def resume(self) -> None: ...
     async def kill(self) -> None: ...
@@ -30,10 +34,18 @@ class Box(Protocol):
 
 
 class Caller(Record, frozen=True, kw_only=True):
-    """For whom code calls a primitive: the action, and the person whose rights it has."""
+    """For whom code calls a primitive: the action, the person whose rights it has, and the conversation that will
+    hear what comes of it."""
 
     action: str
     by: Person
+    name: str = ""
+    conversation: str = ""
+
+    @property
+    def root(self) -> str:
+        """The action that a person started, of which this is a part."""
+        return self.action.partition("--")[0]
 
 
 class PrimitiveError(Exception):
@@ -57,13 +69,28 @@ class Primitive(Record, frozen=True, kw_only=True):
 
 
 class Limits(Record, frozen=True, kw_only=True):
-    """Per action, since a person's last word to it; at a bound it asks. `code_refused` says why code may not run."""
+    """`max_steps` to `max_minutes`: of an action with all below it, since a person's last word to it; there it asks.
+
+    `code_refused` says why code may not run. The times are those of an idle session and of an open question.
+    """
 
     max_steps: int = 60
+    max_tokens: int = 3_000_000
+    max_usd: float = 5.0
     max_minutes: float = 120.0
+    max_live: int = 20
+    hibernate_after: timedelta = timedelta(hours=12)
+    close_after: timedelta = timedelta(days=30)
+    remind_after: timedelta = timedelta(hours=4)
+    answer_within: timedelta = timedelta(days=3)
+    compact_tokens: int = 60_000
     max_depth: int = 3
     max_children: int = 8
     code_refused: str = ""
+
+
+async def _no_notes(person: Person, conversation: str) -> tuple[str, ...]:
+    return ()
 
 
 class Workshop(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,4 +100,6 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     now: Now
     operator: Callable[[str], None]
+    notes: Callable[[Person, str], Awaitable[tuple[str, ...]]] = _no_notes  # person, conversation; see `gateway.notes`
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     waiting: Callable[[str, int], Awaitable[list[tuple[int, ActionCommand]]]]  # action's key, after which sequence

@@ -5,6 +5,7 @@ The escape hatches must work while the model is down, and `/stop` must never wai
 
 import re
 
+from brain import noting
 from brain.entries import Decision, Speak, Steer, Wait
 from brain.state import ActionView, Heard, LaneState
 from gateway.actions import refusal
@@ -15,12 +16,12 @@ _COMMAND = re.compile(r"^\s*/(stop|pause|resume|status|help)(?:@\w+)?(?:\s+(.*\S
 
 HELP = (
     "Write as to a colleague: new work, corrections, questions about what runs.\n\n"
-    "Without the model, at once: `/status`, `/stop [name]`, `/pause [name]`, `/resume [name]`."
+    "Without the model, at once: `/status`, `/stop [name]`, `/pause [name]`, `/resume [name]`, `/notes`."
 )
 
 
 def is_control(text: str) -> bool:
-    return _COMMAND.match(text) is not None
+    return _COMMAND.match(text) is not None or noting.is_about_notes(text)
 
 
 def decisions(heard: Heard, state: LaneState) -> tuple[Decision, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from brain import controls, outage, prompt
+from brain import controls, noting, outage, prompt
 from brain.attention import attention
 from brain.contacts import May
 from brain.entries import Decided, Decider, Decision, LaneEntry, Spent, Taken, Wait
@@ -24,6 +24,7 @@ from gateway.clock import Now
 from gateway.events import ControlPressed, Fact, MessageReceived, Ref, TimerFired, identity_of
 from gateway.journal import Journal
 from gateway.llm.model import Model, ModelError, Usage
+from gateway.notes import Notes
 
 log = logging.getLogger(__name__)
 
@@ -47,10 +48,11 @@ class Lane:
         now: Now,
         operator: Callable[[str], None],
         may: May,
+        notes: Notes | None = None,
     ) -> None:
         self.journal, self.frame = journal, frame
         self._model, self._shows, self._pace, self._now, self._operator = model, shows, pace, now, operator
-        self._may = may
+        self._may, self._notes = may, notes
         self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
         self._outage_pause_seconds = pace.outage_seconds
 
@@ -75,12 +77,15 @@ class Lane:
             state = await self.journal.until(_next_control)
             heard = _next_control(state)
             assert heard is not None
-            await self._commit_by_code("control", (heard,), self._control(heard, state))
+            await self._commit_by_code("control", (heard,), await self._control(heard, state))
 
-    def _control(self, heard: Heard, state: LaneState) -> tuple[Decision, ...]:
+    async def _control(self, heard: Heard, state: LaneState) -> tuple[Decision, ...]:
         fact = heard.fact
         if isinstance(fact, MessageReceived | ControlPressed) and not self._may(fact.author.address, "steer"):
             return (Wait(reason=f"{fact.author.address} may not steer"),)
+        route = state.route_of(heard)
+        if isinstance(fact, MessageReceived) and noting.is_about_notes(fact.text) and route is not None:
+            return (await noting.decide(heard, route, self._notes, in_private=state.is_private),)
         return controls.decisions(heard, state)
 
     async def _commit_by_code(

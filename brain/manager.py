@@ -21,6 +21,7 @@ from gateway.events import ControlPressed, Fact, MessageReceived
 from gateway.holding import Guard
 from gateway.journal import Journal, JournalClosed, acknowledge
 from gateway.llm.model import Model
+from gateway.notes import Notes
 from gateway.record import Undecodable, decode
 
 log = logging.getLogger(__name__)
@@ -43,10 +44,12 @@ class Manager:
         operator: Callable[[str], None],
         now: Now,
         pace: Pace,
+        notes: Notes | None = None,
     ) -> None:
         self._broker, self._guard, self._worker = broker, guard, worker
         self._assistant, self._contacts, self._model = assistant, contacts, model
         self._tell, self._operator, self._now, self._pace = tell, operator, now, pace
+        self._notes = notes
         self._lanes: dict[str, asyncio.Future[Lane]] = {}
 
     async def run(self) -> None:
@@ -129,6 +132,7 @@ class Manager:
             self._now,
             self._operator,
             self._contacts.may,
+            self._notes,
         )
 
 

@@ -171,8 +171,9 @@ def _told(fact: Any) -> tuple[str, str]:
             return "progress", text
         case ActionResponded(text=text):
             return "responded", text
-        case ClarificationRequested(question=question, text=text, options=options):
-            return f"asks {question}", f"{text} (options: {'; '.join(options)})" if options else text
+        case ClarificationRequested(question=question, text=text, options=options, again=again):
+            asks = f"still waits for an answer to {question}" if again else f"asks {question}"
+            return asks, f"{text} (options: {'; '.join(options)})" if options else text
         case ActionAnswered(asked=asked, text=text):
             return f"answered “{_shortened(asked, 60)}”", text
         case ActionEnded(end=end, text=text):

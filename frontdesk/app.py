@@ -16,6 +16,9 @@ import msgspec
 
 from actors import prompt as actor_prompt
 from actors.primitives import contacts as contact_cards
+from actors.primitives import notes as note_primitives
+from actors.primitives import tasks as task_primitives
+from actors.primitives import transcripts
 from actors.sandbox.host import Sandbox
 from actors.supervisor import ActionHost
 from actors.workshop import Box, Caller, Limits, Primitive, Workshop
@@ -23,16 +26,18 @@ from brain.contacts import Contact, Contacts, contact_key, owner
 from brain.hold import Pace
 from brain.manager import Manager
 from frontdesk.console import Console
+from frontdesk.history import LaneHistory, sees
 from gateway import live
 from gateway.addresses import Address, journal_key
-from gateway.broker.protocol import Broker
+from gateway.broker.protocol import Broker, Unconfirmed
 from gateway.broker.sqlite import SqliteBroker
 from gateway.clock import utc_now
-from gateway.events import MediumFact, identity_of
+from gateway.events import MediumFact, Person, identity_of
 from gateway.holding import Guard, supervise
 from gateway.journal import publish
 from gateway.live import LiveSignal
 from gateway.llm.model import Model
+from gateway.notes import Notes
 from gateway.outbox import Outbox
 from gateway.record import decode
 from gateway.settings import IMAP_PORTS, SMTP_PORTS, EmailSettings, Settings
@@ -191,12 +196,20 @@ class App:
             operator=self.parts.operator,
             now=utc_now,
             pace=self.parts.pace,
+            notes=Notes(broker, self._whose, utc_now),
         )
         await self.manager.run()
 
     async def _actors(self, broker: Broker, guard: Guard) -> None:
         settings = self.settings
-        primitives = [contact_cards.find(self._cards), *self.parts.primitives]
+        notes = Notes(broker, self._whose, utc_now)
+        primitives = [
+            contact_cards.find(self._cards),
+            transcripts.search(LaneHistory(broker, self._whose, settings.assistant.name)),
+            *task_primitives.reading(task_primitives.Tasks(broker, self._whose, self._sees)),
+            *note_primitives.keeping(notes, self._in_private),
+            *self.parts.primitives,
+        ]
         stubs = actor_prompt.stubs(primitives)
         folder = settings.store.path.resolve().parent / f"{settings.store.path.name}.actions"
         python = str(settings.sandbox.python or sys.executable)
@@ -210,15 +223,41 @@ class App:
             primitives={primitive.method: primitive for primitive in primitives},
             limits=Limits(
                 max_steps=settings.actors.max_steps,
+                max_tokens=settings.actors.max_tokens,
+                max_usd=settings.actors.max_usd,
                 max_minutes=settings.actors.max_minutes,
+                max_live=settings.actors.max_live,
+                hibernate_after=settings.actors.hibernate_after,
+                close_after=settings.actors.close_after,
                 code_refused="" if settings.sandbox.allow_unisolated else NO_CODE,
             ),
             now=utc_now,
             operator=self.parts.operator,
+            notes=partial(self._noted, notes),
             waiting=lambda key, after: host.waiting(key, after),  # noqa: PLW0108 - the host is made below
         )
         host = self.actions = ActionHost(broker, guard, self.worker, work)
         await host.run()
+
+    def _whose(self, person: Person) -> str:
+        """The key of a person, the same for all of their addresses."""
+        found = next((one.key for one in self.people if person.address in one.addresses), None)
+        return found or f"guest-{journal_key(str(person.address))}"
+
+    def _sees(self, person: Person, here: str, there: str) -> bool:
+        return sees(self._whose(person), here, there)
+
+    def _in_private(self, caller: Caller) -> bool:
+        return caller.conversation == f"p-{self._whose(caller.by)}"
+
+    async def _noted(self, notes: Notes, person: Person, conversation: str) -> tuple[str, ...]:
+        """For the brief of their work: not where others would hear them."""
+        if conversation != f"p-{self._whose(person)}":
+            return ()
+        try:
+            return tuple(note.text for note in await notes.of(person))
+        except Unconfirmed:  # work does not wait for what it can do without
+            return ()
 
     def _cards(self, caller: Caller) -> list[contact_cards.Card]:
         return [

@@ -32,6 +32,18 @@ LEADS_TO: dict[tuple[Phase, Verb], Phase] = {
     ("hibernated", "stop"): "stopped",
 }
 
+BY_ITSELF: dict[tuple[Phase, str], Phase] = {
+    ("running", "a response, persistent"): "awaiting_input",
+    ("running", "a response, one-off"): "succeeded",
+    ("running", "what cannot go on"): "failed",
+    ("paused", "what cannot go on"): "failed",
+    ("awaiting_input", "the end of something it had left open"): "running",
+    ("awaiting_input", "`hibernate_after`, or too many live"): "hibernated",
+    ("awaiting_input", "`close_after`"): "succeeded",
+    ("awaiting_input", "what cannot go on"): "failed",
+    ("hibernated", "`close_after`"): "succeeded",
+}
+
 IN_FLIGHT: tuple[Phase, ...] = ("running", "paused", "awaiting_input", "hibernated")
 
 
@@ -63,3 +75,13 @@ def verb_of(command: ActionCommand) -> Verb | Literal["start"]:
             return "stop"
         case Answer():
             return "answer"
+
+
+def table() -> str:
+    """The lifecycle as ARCHITECTURE.md shows it."""
+    rows = ["| state | may be told | leads to |", "|---|---|---|"]
+    for phase, legal in LEGAL.items():
+        told = [f"{verb} → {to}" for (at, verb), to in LEADS_TO.items() if at == phase]
+        alone = [f"{what} → {to}" for (at, what), to in BY_ITSELF.items() if at == phase]
+        rows.append(f"| {phase} | {', '.join(legal)} | {'; '.join([*told, *alone]) or '–'} |")
+    return "\n".join(rows)

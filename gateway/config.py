@@ -9,6 +9,7 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -29,6 +30,7 @@ from gateway.settings import (
     StoreSettings,
     Table,
     WebSettings,
+    duration,
     http_url,
     known_keys,
     mail_address,
@@ -37,7 +39,13 @@ from gateway.settings import (
 
 _MEDIUMS = ("telegram", "slack", "email", "web", "terminal")
 _SHOWN_CHARACTERS = 40
-_WRITE = {str: 'a text in "quotes"', bool: "true or false", int: "a whole number", float: "a number"}
+_WRITE = {
+    str: 'a text in "quotes"',
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    timedelta: 'a duration in "quotes", as in "12h"',
+}
 
 
 class ConfigError(Exception):
@@ -97,6 +105,7 @@ class _Reader:
             Path: self._path,
             Secret: Secret,
             ZoneInfo: _timezone,
+            timedelta: duration,
         }
 
     def settings(self, raw: dict[str, Any]) -> Settings:

@@ -108,7 +108,10 @@ class ActionResponded(Tagged, frozen=True, kw_only=True):
 
 
 class ClarificationRequested(Tagged, frozen=True, kw_only=True):
-    """One call of the action is blocked on this. `question` is its id within the action."""
+    """One call of the action is blocked on this. `question` is its id within the action.
+
+    `again`: nobody has answered for a while. `default` is what counts if nobody does, "" where nothing can.
+    """
 
     ref: Ref
     conversation: str
@@ -116,6 +119,8 @@ class ClarificationRequested(Tagged, frozen=True, kw_only=True):
     question: str
     text: str
     options: tuple[str, ...] = ()
+    default: str = ""
+    again: bool = False
 
 
 class ClarificationClosed(Tagged, frozen=True, kw_only=True):
@@ -204,7 +209,10 @@ OutboxCommand = Send | WithdrawSend
 
 
 class Start(Tagged, frozen=True, kw_only=True):
-    """`context` is the snapshot of the conversation that bears on the query; `by` is whose rights the work has."""
+    """`context` is the snapshot of the conversation that bears on the query; `by` is whose rights the work has.
+
+    `only` is the one family of primitives that it may use, to read; "" for all.
+    """
 
     ref: Ref
     conversation: str
@@ -215,6 +223,7 @@ class Start(Tagged, frozen=True, kw_only=True):
     context: str = ""
     persist: bool = True
     depth: int = 0
+    only: str = ""
 
 
 class Interject(Tagged, frozen=True, kw_only=True):

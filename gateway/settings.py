@@ -4,7 +4,9 @@ A key is here when this version acts on it, and config.example.toml explains it.
 in NOT_YET, so that it is refused by name and not as a typing error.
 """
 
+import re
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
@@ -27,10 +29,6 @@ NOT_YET = frozenset(
         "mediums.slack.signing_secret",
         "mediums.slack.listen",
         "access.unknown = 'pair'",
-        "actors.max_live",
-        "actors.hibernate_after",
-        "actors.close_after",
-        "actors.max_usd",
         "sandbox.network = 'none'",
         "sandbox.network = 'proxy'",
         "sandbox.allow",
@@ -88,6 +86,18 @@ def mail_address(text: str) -> MailAddress:
     if not (local and at and domain) or any(character in ' ,;<>"' for character in text.strip()):
         raise ValueError(f'"{text}" is no mail address: write it as in "desk@example.org"')
     return MailAddress(text.strip())
+
+
+_DURATION = re.compile(r"(\d{1,6}(?:\.\d+)?)\s*(s|min|m|h|d)")
+_SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+
+
+def duration(text: str) -> timedelta:
+    """A number and its unit: `90s`, `15min`, `12h`, `30d`. Raises ValueError."""
+    found = _DURATION.fullmatch(text.strip().lower())
+    if found is None or float(found[1]) == 0:
+        raise ValueError(f'"{text}" is no duration: write a number and s, min, h or d, as in "12h"')
+    return timedelta(seconds=float(found[1]) * _SECONDS[found[2]])
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,10 +209,16 @@ class AccessSettings(Table, frozen=True, kw_only=True):
 
 
 class ActorsSettings(Table, frozen=True, kw_only=True):
-    """Bounds of one action, since a person's last word to it: at each it asks."""
+    """`max_steps` to `max_minutes` bound one action, with all that it starts, since a person's last word to it: at each
+    it asks. The others say how long an idle session is kept, and how."""
 
     max_steps: Annotated[int, msgspec.Meta(ge=1)] = 60
+    max_tokens: Annotated[int, msgspec.Meta(ge=1)] = 3_000_000
+    max_usd: Annotated[float, msgspec.Meta(gt=0)] = 5.0
     max_minutes: Annotated[float, msgspec.Meta(gt=0)] = 120.0
+    max_live: Annotated[int, msgspec.Meta(ge=1)] = 20
+    hibernate_after: timedelta = timedelta(hours=12)
+    close_after: timedelta = timedelta(days=30)
 
 
 class SandboxSettings(Table, frozen=True, kw_only=True):

@@ -239,6 +239,11 @@ def test_a_mistake_does_not_show_what_may_be_a_secret(refusal, text):
         ("[actors]\nmax_steps = 0", "actors.max_steps = 0: must be a whole number, at least 1"),
         ("[actors]\nmax_steps = true", "actors.max_steps = true: must be a whole number, at least 1"),
         ("[actors]\nmax_steps = '9'", 'actors.max_steps = "9": must be a whole number, at least 1'),
+        ("[actors]\nclose_after = 30", 'actors.close_after = 30: must be a duration in "quotes", as in "12h"'),
+        (
+            "[actors]\nhibernate_after = 'soon'",
+            'actors.hibernate_after: "soon" is no duration: write a number and s, min, h or d, as in "12h"',
+        ),
         ("[actors]\nmax_minutes = 0", "actors.max_minutes = 0: must be a number, above 0"),
         ("[model]\ntemperature = 3", "model.temperature = 3: must be a number, at least 0, at most 2"),
         ("[model]\ntemperature = nan", "model.temperature = NaN: must be a number, at least 0, at most 2"),

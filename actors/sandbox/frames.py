@@ -49,6 +49,28 @@ class Names(Frame, frozen=True, kw_only=True):
     names: list[tuple[str, str]] | None = None
 
 
+class Save(Frame, frozen=True, kw_only=True):
+    """To the stateful session while no cell runs: keep your variables on disk; begin none after `seconds`."""
+
+    seconds: float
+
+
+class Saved(Frame, frozen=True, kw_only=True):
+    """`kept` are pairs of name and type; `lost` say why, too."""
+
+    kept: list[tuple[str, str]]
+    lost: list[tuple[str, str, str]]
+
+
+class Load(Frame, frozen=True, kw_only=True):
+    """To a new stateful session: take the variables that an earlier one has kept."""
+
+
+class Loaded(Frame, frozen=True, kw_only=True):
+    names: list[str]
+    lost: list[tuple[str, str, str]]
+
+
 class Stop(Frame, frozen=True, kw_only=True):
     """To a session that is not needed."""
 
@@ -135,7 +157,7 @@ class Ready(Frame, frozen=True, kw_only=True):
     ended: list[Ended]
 
 
-FromSession = Hello | CaughtUp | Out | Rpc | Done | Names
+FromSession = Hello | CaughtUp | Out | Rpc | Done | Names | Saved | Loaded
 FromZygote = Ready | Forked | Ended
 
 T = TypeVar("T")

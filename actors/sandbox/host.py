@@ -17,11 +17,14 @@ from actors.sandbox.crew import Crew
 from actors.sandbox.folder import Folder
 from actors.sandbox.frames import Exec, Interrupt, Recorded, Stop
 from actors.sandbox.stubs import STUBS, Stub
-from actors.sandbox.words import Attached, Happening, Name
+from actors.sandbox.words import Attached, Happening, Kept, Lost, Name, Restored
 from actors.sandbox.zygote import SandboxFailed
 
 FRESH_CHARACTERS = 20_000
 NAMES_SECONDS = 1.0
+SAVE_SECONDS = 20.0
+LOAD_SECONDS = 20.0
+KEPT = ".session"  # in the workspace; see worker/keeping.py
 PATIENCE_SECONDS = (2.0, 5.0)
 LOOK_SECONDS = 30.0
 PRELOAD = ("asyncio", "collections", "csv", "dataclasses", "datetime", "json", "math", "random", "re", "subprocess")
@@ -134,6 +137,29 @@ class Sandbox:
             return None
         session = self._crew.stateful()
         return () if session is None else await session.names(NAMES_SECONDS)
+
+    async def save(self) -> Kept:
+        """Leaves the variables of the stateful session on disk, for `restore` after a `kill`. While no cell runs."""
+        session = self._crew.stateful()
+        if session is None:
+            return Kept()
+        names = await self.names() or ()
+        if (kept := await session.save(SAVE_SECONDS)) is not None:
+            return kept
+        there = {path.stem for path in (self.workspace / KEPT).glob("*") if path.suffix != ".new"}
+        why = f"saving it was not done after {SAVE_SECONDS:.0f} s"
+        return Kept(
+            saved=tuple(name for name in names if name.name in there),
+            lost=tuple(Lost(name=one.name, kind=one.kind, why=why) for one in names if one.name not in there),
+        )
+
+    async def restore(self) -> Restored:
+        """Begins the stateful session with what `save` has left. Again harmless. Raises SandboxFailed or OSError."""
+        session = await self._crew.session(stateful=True)
+        restored = await session.load(LOAD_SECONDS)
+        if restored is None:
+            raise SandboxFailed(f"the session did not take its variables back within {LOAD_SECONDS:.0f} s")
+        return restored
 
     async def suspend(self) -> None:
         """All of it stands still until `resume`. Cells given meanwhile begin after it."""

@@ -2,13 +2,33 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import TypeVar
 
 from actors.sandbox.calls import Calls
 from actors.sandbox.cells import Cells
 from actors.sandbox.connection import Connection
-from actors.sandbox.frames import CaughtUp, Done, FromSession, Hello, Names, Out, Rpc, Stop, from_session
-from actors.sandbox.words import Name
+from actors.sandbox.frames import (
+    CaughtUp,
+    Done,
+    Frame,
+    FromSession,
+    Hello,
+    Load,
+    Loaded,
+    Names,
+    Out,
+    Rpc,
+    Save,
+    Saved,
+    Stop,
+    from_session,
+)
+from actors.sandbox.words import Kept, Lost, Name, Restored
 
+NAMES_MAX = 1_000
+WORD_CHARACTERS = 200
+GRACE_SECONDS = 2.0
+A = TypeVar("A")
 NEVER_ARRIVED = "the gateway stopped before its code had reached the sandbox"
 
 
@@ -33,13 +53,25 @@ class Session:
         self.why = ""  # what is known of why it ended
         self._cells, self._calls, self._on_end, self._found = cells, calls, on_end, found
         self._names: list[asyncio.Future[tuple[Name, ...] | None]] = []
+        self._saved: list[asyncio.Future[Kept | None]] = []
+        self._loaded: list[asyncio.Future[Restored | None]] = []
         self.line = Connection(streams, from_session, self._hear, self._lost)
 
     async def names(self, seconds: float) -> tuple[Name, ...] | None:
         """Its variables; None while a cell runs, or if it does not answer in time."""
-        answer: asyncio.Future[tuple[Name, ...] | None] = asyncio.get_running_loop().create_future()
-        self._names.append(answer)
-        self.line.send(Names())
+        return await self._asked(Names(), self._names, seconds)
+
+    async def save(self, seconds: float) -> Kept | None:
+        """Its variables on disk; None if it does not answer in time: then some may be there, and some not."""
+        return await self._asked(Save(seconds=seconds), self._saved, seconds + GRACE_SECONDS)
+
+    async def load(self, seconds: float) -> Restored | None:
+        return await self._asked(Load(), self._loaded, seconds)
+
+    async def _asked(self, frame: Frame, waiting: "list[asyncio.Future[A | None]]", seconds: float) -> A | None:
+        answer: asyncio.Future[A | None] = asyncio.get_running_loop().create_future()
+        waiting.append(answer)
+        self.line.send(frame)
         await asyncio.wait([answer], timeout=seconds)
         return answer.result() if answer.done() else None
 
@@ -57,6 +89,12 @@ class Session:
                 self._calls.arrived(self.line, frame)
             case Names():
                 self._named(frame)
+            case Saved():
+                saved = tuple(Name(name=_short(name), kind=_short(kind)) for name, kind in frame.kept[:NAMES_MAX])
+                _answer(self._saved, Kept(saved=saved, lost=_lost(frame.lost)))
+            case Loaded():
+                names = tuple(_short(name) for name in frame.names[:NAMES_MAX])
+                _answer(self._loaded, Restored(names=names, lost=_lost(frame.lost)))
 
     def _greeted(self, frame: Hello) -> None:
         self.pid = frame.pid
@@ -73,15 +111,29 @@ class Session:
 
     def _named(self, frame: Names) -> None:
         names = None if frame.names is None else tuple(Name(name=name, kind=kind) for name, kind in frame.names)
-        for answer in self._names:
-            if not answer.done():
-                answer.set_result(names)
-        self._names.clear()
+        _answer(self._names, names)
 
     def _lost(self, wrong: str) -> None:
         if wrong:
             self.why = f"its session sent what is not a frame ({wrong}) and was ended"
         self.caught_up.set()
         self._named(Names())
+        _answer(self._saved, None)
+        _answer(self._loaded, None)
         self._calls.drop(self.line)
         self._on_end(self)
+
+
+def _answer(waiting: "list[asyncio.Future[A | None]]", value: A | None) -> None:
+    for answer in waiting:
+        if not answer.done():
+            answer.set_result(value)
+    waiting.clear()
+
+
+def _lost(lost: list[tuple[str, str, str]]) -> tuple[Lost, ...]:
+    return tuple(Lost(name=_short(name), kind=_short(kind), why=_short(why)) for name, kind, why in lost[:NAMES_MAX])
+
+
+def _short(text: str) -> str:
+    return text[:WORD_CHARACTERS]

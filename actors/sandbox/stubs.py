@@ -27,12 +27,15 @@ class Stub(msgspec.Struct, frozen=True, kw_only=True):
 
 STUBS: tuple[Stub, ...] = (
     Stub(
-        signature="request_clarification(question: str, options: list[str] | None = None) -> str",
-        doc="Ask the person who gave this task, and wait for the answer, which may take hours. Only this call waits.",
+        signature="request_clarification(question: str, options: list[str] | None = None, default: str | None = None, "
+        "hours: float = 72) -> str",
+        doc="Ask the person who gave this task, and wait for the answer, which may take hours. Only this call waits. "
+        "`default` is the answer if nobody gives one within `hours`; without it, that raises.",
     ),
     Stub(
         signature="act(query: str, name: str | None = None) -> str",
-        doc="Give a part of the work to a worker of its own, and wait for its response. `name`: two or three words.",
+        doc="Give a part of the work to a worker of its own, and wait for its response. `name`: two or three words. "
+        "Several work side by side. What it returns is a handle, too.",
     ),
     Stub(
         signature="notify(text: str) -> None",
@@ -50,6 +53,9 @@ plain code and in threads; several run side by side with `await asyncio.gather(a
 
     answer = await primitives.request_clarification("Which account?", options=["work", "private"])
     answer = primitives.request_clarification("Which account?").result()
+
+A worker is steered by its handle: `h = primitives.act("…")`, then `await h.interject("…")`, `await h.ask("…")`,
+`h.pause()`, `h.resume()`, `h.stop()`, and `await h` for its response.
 
 A call whose `Call` you do not keep is waited for when the code ends. One that is kept in a variable of a stateful
 session goes on, and can be awaited in a later piece of code. A refusal or failure raises `RemoteError`, whose text says

@@ -62,3 +62,25 @@ class Name(Word, frozen=True, kw_only=True):
 
     name: str
     kind: str
+
+
+class Lost(Word, frozen=True, kw_only=True):
+    """A variable that could not be kept, or did not come back."""
+
+    name: str
+    kind: str
+    why: str
+
+
+class Kept(Word, frozen=True, kw_only=True):
+    """What the stateful session has left on disk of its variables."""
+
+    saved: tuple[Name, ...] = ()
+    lost: tuple[Lost, ...] = ()
+
+
+class Restored(Word, frozen=True, kw_only=True):
+    """What a new stateful session has taken of that."""
+
+    names: tuple[str, ...] = ()
+    lost: tuple[Lost, ...] = ()

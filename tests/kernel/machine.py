@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from actors.sandbox.words import Attached, CellCalled, CellDone, CellLost, Happening, Name
+from actors.sandbox.words import Attached, CellCalled, CellDone, CellLost, Happening, Kept, Name, Restored
 from tests.kernel.faults import Gate
 
 TICK_SECONDS = 0.004
@@ -202,6 +202,18 @@ class Box:
 
     async def names(self) -> tuple[Name, ...] | None:
         return ()
+
+    async def save(self) -> Kept:
+        await self._gate.point("box save", "before")
+        kept = Kept(saved=(Name(name="x", kind="int"),)) if self._room.session else Kept()
+        await self._gate.point("box save", "after")
+        return kept
+
+    async def restore(self) -> Restored:
+        await self._gate.point("box restore", "before")
+        self._room.box, self._room.alive, self._room.session = self, True, True
+        await self._gate.point("box restore", "after")
+        return Restored(names=("x",))
 
     async def suspend(self) -> None:
         await self._gate.point("box suspend", "before")

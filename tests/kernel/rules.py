@@ -215,7 +215,7 @@ def cancelled_generations_leave_only_their_cost(played: Played) -> Iterator[str]
     ):
         kept = [e for e in entries if isinstance(e, Decided | Generated) and e.usage and not getattr(e, "why", "")]
         made = [e.usage.prompt_tokens for e in kept]  # a mended turn has the sum of several
-        cost = [e.usage.prompt_tokens for e in entries if isinstance(e, spent)]
+        cost = [e.usage.prompt_tokens for e in entries if isinstance(e, spent) and not getattr(e, "child", "")]
         if wrong := set(made) & watch.cancelled:
             yield f"{name}: cancelled, and kept: {wrong}"
         if twice := [n for n, count in Counter([*made, *cost]).items() if count > 1]:

@@ -124,7 +124,7 @@ SLOW: dict[str, Taken] = {
     ),
     "an answer of code is known after a restart": taken(
         "actors.journal",
-        "            self.answers[rpc] = entry.value\n",
+        "            self.answers[rpc] = entry\n",
         "            pass\n",
         at=("box reply", "append log.act JobEnded"),
     ),
@@ -141,9 +141,11 @@ SLOW: dict[str, Taken] = {
         "actors.happenings", "        actor.tell_parent()\n        for ask", "        for ask", "tree"
     ),
     "each call of a worker's model steers once": taken(
-        "actors.children", 'int(call.id.removeprefix("c"))', "actor.transcript.calls_made", "tree"
+        "actors.calls", 'int(call.id.removeprefix("c"))', "actor.transcript.calls_made", "tree"
     ),
-    "children end with their parent": taken("actors.actor", "        await self.children.end(self)\n", "", "steps"),
+    "children end with their parent": taken(
+        "actors.actor", "                    await self.children.end(self)\n", "", "steps"
+    ),
     "a sandbox goes and stands with its action after a restart": taken(
         "actors.happenings",
         "    await (actor.box.suspend() if actor.transcript.paused else actor.box.resume())\n",

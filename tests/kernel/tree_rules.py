@@ -10,6 +10,7 @@ from actors.entries import (
     Asked,
     Briefed,
     CallClosed,
+    Closed,
     Failed,
     Generated,
     Interjected,
@@ -204,7 +205,7 @@ def folded(entries: list[Any]) -> ActionState:
 
 
 def _is_end(entry: Any) -> bool:
-    return isinstance(entry, Responded) and entry.ended
+    return isinstance(entry, Closed) or (isinstance(entry, Responded) and entry.ended)
 
 
 def _bookkeeping(entry: Any) -> bool:

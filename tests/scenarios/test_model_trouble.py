@@ -167,9 +167,9 @@ async def test_a_workers_bad_call_is_refused_and_never_run(stage, bad):
 async def test_a_worker_that_only_writes_bad_calls_says_so(stage):
     stage.desk.on("Count").acts("count", "Count", saying="On it")
     bad = stage.worker.on().calls(Call("execute_code", '{"code": "pri'))
-    await stage.ana.telegram("Count.").sees("My model keeps writing calls that cannot be run")
+    await stage.ana.telegram("Count.").sees("my model keeps writing calls that cannot be run")
     assert len(bad.requests) == 3
-    assert stage.view("count").phase == "awaiting_input"
+    assert stage.view("count").phase == "failed"
 
 
 # --- answers that are none -------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ async def test_an_empty_answer_is_asked_again_and_then_owned_up_to_once(stage, e
 async def test_an_empty_answer_of_a_worker_is_owned_up_to(stage):
     stage.desk.on("Count").acts("count", "Count", saying="On it")
     stage.worker.on().gives(EMPTY["blank"])
-    await stage.ana.telegram("Count.").sees("My model answered nothing")
+    await stage.ana.telegram("Count.").sees("my model answered nothing")
 
 
 # --- calls in text ---------------------------------------------------------------------------------------------------

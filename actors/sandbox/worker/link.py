@@ -32,6 +32,8 @@ class Listener(Protocol):
     def answer(self, rpc: str, value: Any, error: str | None) -> None: ...
     def interrupt(self, cell: str, *, hard: bool) -> None: ...
     def names(self) -> list[tuple[str, str]]: ...
+    def save(self, seconds: float) -> None: ...
+    def load(self) -> None: ...
 
 
 class Link(threading.Thread):
@@ -194,6 +196,10 @@ class Link(threading.Thread):
             case "names":
                 names = None if self._outbox.busy else listener.names()
                 self._send({"t": "names", "names": names})
+            case "save" if self._outbox.busy is None:
+                listener.save(frame["seconds"])
+            case "load" if self._outbox.busy is None:
+                listener.load()
             case "stop":
                 os._exit(0)
 

@@ -87,6 +87,32 @@ class Call:
                 continue
 
 
+class Handle(Call):
+    """The call that started a worker. `await handle` gives its response; the rest steers it meanwhile."""
+
+    def __init__(self, method: str, steer: Callable[[str, str], Call]) -> None:
+        super().__init__(method)
+        self._steer = steer
+
+    def interject(self, text: str) -> Call:
+        """A word to it, in the midst of its work."""
+        return self._steer("interject", text)
+
+    def ask(self, question: str = "") -> Call:
+        """How it stands: the answer is a text, and the work is not disturbed. Also when it has ended."""
+        return self._steer("ask", question)
+
+    def pause(self) -> Call:
+        return self._steer("pause", "")
+
+    def resume(self) -> Call:
+        return self._steer("resume", "")
+
+    def stop(self, reason: str = "") -> Call:
+        """It ends with all that it started; `await handle` then raises RemoteError with what it had done."""
+        return self._steer("stop", reason)
+
+
 def _arrive(arrival: "asyncio.Future[None]") -> None:
     if not arrival.done():
         arrival.set_result(None)

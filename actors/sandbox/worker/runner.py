@@ -16,10 +16,13 @@ import signal
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+from . import keeping
 from .link import Link
 from .output import shorten
 from .primitives import Call, Primitives, RemoteError
@@ -35,7 +38,7 @@ class Runner:
         self._link, self._stateful = link, stateful
         self._switchboard = Switchboard(link.keep)
         self._loop = asyncio.new_event_loop()
-        self._cells: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+        self._work: asyncio.Queue[Callable[[], None]] = asyncio.Queue()
         self._main = threading.get_ident()
         self._pid = os.getpid()
         self._cell = ""
@@ -47,12 +50,14 @@ class Runner:
         self._names: dict[str, Any] = module.__dict__
         self._names.update(primitives=Primitives(self._switchboard.ask), RemoteError=RemoteError)
         self._given = frozenset(self._names)
+        self._definitions = keeping.Definitions()
+        self._kept = Path.cwd() / keeping.FOLDER
         builtins.input = _no_input
 
     # From the link's thread.
 
     def begin(self, cell: str, code: str) -> None:
-        self._loop.call_soon_threadsafe(self._cells.put_nowait, (cell, code))
+        self._soon(partial(self._serve_cell, cell, code))
 
     def answer(self, rpc: str, value: Any, error: str | None) -> None:
         self._switchboard.answer(rpc, value, error)
@@ -72,17 +77,42 @@ class Runner:
             if name not in self._given and not name.startswith("_") and not isinstance(value, types.ModuleType)
         ]
 
+    def save(self, seconds: float) -> None:
+        self._soon(partial(self._save, seconds))
+
+    def load(self) -> None:
+        self._soon(self._load)
+
+    def _soon(self, work: Callable[[], None]) -> None:
+        self._loop.call_soon_threadsafe(self._work.put_nowait, work)
+
     # In the main thread.
 
     def serve(self) -> None:
         """Does not return: a session ends when the host lets go of it."""
         while True:
             asyncio.set_event_loop(self._loop)
-            cell, code = self._loop.run_until_complete(self._cells.get())
-            status, value = self._run(cell, code)
-            if os.getpid() != self._pid:  # the code forked, and this is the child
-                os._exit(0)
-            self._link.finish(cell, pack({"t": "done", "cell": cell, "status": status, "value": value}))
+            work = self._loop.run_until_complete(self._work.get())
+            work()
+
+    def _serve_cell(self, cell: str, code: str) -> None:
+        status, value = self._run(cell, code)
+        if os.getpid() != self._pid:  # the code forked, and this is the child
+            os._exit(0)
+        self._link.finish(cell, pack({"t": "done", "cell": cell, "status": status, "value": value}))
+
+    def _save(self, seconds: float) -> None:
+        names = {
+            name: value
+            for name, value in list(self._names.items())
+            if name not in self._given and not name.startswith("__")
+        }
+        kept, lost = keeping.save(names, self._definitions, self._kept, seconds)
+        self._link.keep("saved", pack({"t": "saved", "kept": kept, "lost": lost}))
+
+    def _load(self) -> None:
+        names, lost = keeping.load(self._names, self._definitions, self._kept)
+        self._link.keep("loaded", pack({"t": "loaded", "names": names, "lost": lost}))
 
     def _run(self, cell: str, code: str) -> tuple[str, str]:
         signal.signal(signal.SIGINT, self._on_interrupt)
@@ -116,6 +146,7 @@ class Runner:
 
     def _evaluate(self, code: str, file: str) -> Any:
         tree = ast.parse(code, file)
+        self._definitions.note(tree, code)
         last = None
         if tree.body and isinstance(end := tree.body[-1], ast.Expr):
             last = ast.Expression(end.value)

@@ -13,10 +13,11 @@ import secrets
 import uuid
 import weakref
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Any
 
-from .primitives import Call
+from .primitives import Call, Handle
 from .wire import pack
 
 
@@ -40,10 +41,13 @@ class Switchboard:
         rpc = f"{self._pid}.{next(self._numbers)}.{secrets.token_hex(4)}"
         frame = {"t": "rpc", "rpc": rpc, "cell": self.cell, "method": method, "args": args, "kwargs": kwargs}
         data = pack(frame, _plain)
-        call = Call(method)
+        call = Handle(method, partial(self._steer, rpc)) if _starts_a_worker(method) else Call(method)
         self._open[rpc] = (self.cell, method, weakref.ref(call))
         self._post(rpc, data)
         return call
+
+    def _steer(self, rpc: str, verb: str, text: str) -> Call:
+        return self.ask("steer", (), {"handle": rpc, "verb": verb, "text": text})
 
     def answer(self, rpc: str, value: Any, error: str | None) -> None:
         """An unknown id is passed over: it was answered before."""
@@ -74,6 +78,10 @@ class Switchboard:
             if call is None or not call.looked_at:
                 found.append(text)
         return found
+
+
+def _starts_a_worker(method: str) -> bool:
+    return method == "act" or method.endswith(".ask")
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,90 @@
+"""A session that waits for its next word: it costs nothing after a while, wakes at that word, and is closed in the end.
+
+Hibernating: what can be kept of its variables is saved, `cmd` is looked at again, then `Hibernated` is written, and
+only then do its processes end. Files stay where they are.
+"""
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from actors.entries import Closed, Hibernated, Woken
+from actors.sandbox.words import Kept, Restored
+from actors.sandbox.zygote import SandboxFailed
+
+if TYPE_CHECKING:
+    from actors.actor import Actor
+
+NAMES_TOLD = 60
+NOTHING_TO_KEEP = "(You had been put to sleep. Files are as you left them; there were no variables.)"
+
+
+def is_idle(actor: "Actor") -> bool:
+    """It may hibernate: nothing is open, and nobody has spoken."""
+    return actor.state.phase == "awaiting_input" and not (actor.transcript.jobs or actor.state.asks or actor.has_mail)
+
+
+async def hibernate(actor: "Actor") -> None:
+    """Unless something comes first."""
+    actor.going_to_sleep = False
+    if not is_idle(actor):
+        return
+    kept = Kept()
+    if actor.state.used_session:
+        saving = asyncio.create_task(actor.box.save())
+        if not await actor.unless_something_comes(saving):
+            return
+        kept = saving.result()
+    if await actor.drain_commands() or not is_idle(actor):
+        return
+    await actor.append(Hibernated(saved=kept.saved, lost=kept.lost))
+    await actor.box.kill()
+
+
+async def wake(actor: "Actor") -> None:
+    """Before the next generation: takes its variables again, and says in the transcript what is there and what not."""
+    asleep = actor.state.asleep
+    assert asleep is not None
+    if not asleep.saved and not asleep.lost:
+        await actor.append(
+            Woken(text="(You had been put to sleep. Files are as you left them; there were no variables.)")
+        )
+        return
+    try:
+        restored = await actor.box.restore() if asleep.saved else Restored()
+        failure = ""
+    except (SandboxFailed, OSError) as error:
+        restored, failure = Restored(), f"the session could not be started: {error}"
+    await actor.append(Woken(text=_told(asleep, restored, failure), session=bool(restored.names)))
+
+
+def _told(asleep: Hibernated, restored: Restored, failure: str) -> str:
+    lost = {one.name: one.why for one in (*asleep.lost, *restored.lost)}
+    if failure:
+        lost |= {one.name: failure for one in asleep.saved}
+    lines = ["(You had been put to sleep; your processes were ended. Files are as you left them."]
+    if restored.names:
+        lines.append(f"Variables that are there again: {_some(list(restored.names))}.")
+    if lost:
+        lines.append(f"Lost: {_some([f'{name} ({why})' for name, why in lost.items()])}.")
+    lines.append("What ran in threads or programs beside is gone.)")
+    return "\n".join(lines)
+
+
+def _some(items: list[str]) -> str:
+    more = len(items) - NAMES_TOLD
+    return ", ".join(items[:NAMES_TOLD]) + (f" and {more} more" if more > 0 else "")
+
+
+async def close(actor: "Actor") -> None:
+    """Its time to live is over."""
+    age = _age(actor.work.limits.close_after)
+    last = f" Its last response was: {actor.state.result}" if actor.state.result else ""
+    await actor.append(Closed(text=f"Closed, because nobody has come back to it for {age}; its files are kept.{last}"))
+
+
+def _age(span: timedelta) -> str:
+    for seconds, word in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if span.total_seconds() >= 2 * seconds:
+            return f"{span.total_seconds() / seconds:.0f} {word}"
+    return f"{span.total_seconds():.0f} seconds"
