@@ -214,7 +214,7 @@ async def test_db01_another_program_holds_the_file_and_the_loop_is_never_blocked
     await asyncio.gather(*writing)
     assert len(await broker.read("log.lane.>")) == 20 * 20 + 1
     await broker.close()
-    assert blocked_seconds < LOCKED_SECONDS / 10
+    assert blocked_seconds < LOCKED_SECONDS / 2, "a loop that waited for the lock would have stood still all the time"
 
 
 async def _writes(broker: Broker, task: int) -> None:
