@@ -4,6 +4,7 @@ A key is here when this version acts on it, and config.example.toml explains it.
 in NOT_YET, so that it is refused by name and not as a typing error.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import NoneType, UnionType
@@ -31,10 +32,6 @@ NOT_YET = frozenset(
         "actors.hibernate_after",
         "actors.close_after",
         "actors.max_usd",
-        "sandbox.network = 'none'",
-        "sandbox.network = 'proxy'",
-        "sandbox.allow",
-        "sandbox.memory_mb",
     }
 )
 
@@ -77,6 +74,17 @@ def http_url(text: str) -> HttpUrl:
     if url.scheme not in ("http", "https") or not url.hostname:
         raise ValueError('is no address of a server: write "https://host" or "http://host:port"')
     return HttpUrl(text.rstrip("/"))
+
+
+HostPattern = NewType("HostPattern", str)
+
+
+def host_pattern(text: str) -> HostPattern:
+    """A host's name, or `*.` and a name: everything below it. Raises ValueError for anything else."""
+    name = text.lower().removeprefix("*.")
+    if not re.fullmatch(r"([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?\.)+[a-z][a-z0-9-]*", name):
+        raise ValueError(f'"{text}" is no name of a host: write it as in "api.example.org" or "*.example.org"')
+    return HostPattern(text.lower())
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,11 +171,18 @@ class ActorsSettings(Table, frozen=True, kw_only=True):
 
 
 class SandboxSettings(Table, frozen=True, kw_only=True):
-    """`allow_unisolated` must be said: in this version code runs in a plain child process."""
+    """`allow_unisolated` must be said: code then runs in a plain child process, and the other keys bind nobody.
+
+    `allow`: the names of hosts that the proxy lets through, `*.` before one for all below it. `python` None looks for
+    one that others than the gateway's user can read.
+    """
 
     allow_unisolated: bool = False
-    network: Literal["host"] = "host"
+    network: Literal["none", "proxy", "host"] = "proxy"
+    allow: tuple[HostPattern, ...] = ()
     python: Path | None = None
+    memory_mb: Annotated[int, msgspec.Meta(ge=256)] = 2048
+    disk_mb: Annotated[int, msgspec.Meta(ge=64)] = 2048
 
 
 class Settings(Table, frozen=True, kw_only=True):

@@ -58,9 +58,16 @@ class Connection(Generic[T]):
 
 
 async def connect(run: Path, name: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """To the socket `name` in the folder `run`, however long its path is. Raises OSError if nobody listens there."""
-    folder = os.open(run, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    """To the socket `name` in the folder `run`, however long its path is. Raises OSError if nobody listens there.
+
+    Whoever is in the sandbox can put a link in its place, to a socket of somebody else: it is not followed.
+    """
+    folder = os.open(run, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        return await asyncio.open_unix_connection(f"/proc/self/fd/{folder}/{name}")
+        door = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     finally:
         os.close(folder)
+    try:
+        return await asyncio.open_unix_connection(f"/proc/self/fd/{door}")
+    finally:
+        os.close(door)

@@ -5,8 +5,10 @@ through /proc are done in a thread. Not here: cells' states (`cells`), what fram
 """
 
 import asyncio
+import contextlib
+import os
 import signal
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine
 from typing import Any
 
 from actors.sandbox import processes
@@ -15,6 +17,7 @@ from actors.sandbox.calls import Calls
 from actors.sandbox.cells import Cells
 from actors.sandbox.connection import connect
 from actors.sandbox.folder import Folder
+from actors.sandbox.isolation.words import Launch
 from actors.sandbox.session import Session
 from actors.sandbox.words import Attached
 from actors.sandbox.zygote import Zygote
@@ -28,14 +31,13 @@ class Crew:
         self,
         folder: Folder,
         *,
-        command: Sequence[str],
-        environment: Mapping[str, str],
+        launch: Launch,
         preload: tuple[str, ...],
         look_seconds: float,
         cells: Cells,
         calls: Calls,
     ) -> None:
-        self._folder, self._command, self._environment, self._preload = folder, command, environment, preload
+        self._folder, self._launch, self._preload = folder, launch, preload
         self._look_seconds = look_seconds
         self._cells, self._calls = cells, calls
         self._zygote: Zygote | None = None
@@ -95,6 +97,7 @@ class Crew:
         async with self._turn:
             await self._let_go()
             await self._kill_recorded()
+            await asyncio.to_thread(_remove, self._launch.cgroups)
             self._folder.clear()
             self._going.set()
 
@@ -132,8 +135,7 @@ class Crew:
             await self._kill_recorded()  # one that nobody has attached to
             self._zygote = await zygotes.spawn(
                 self._folder,
-                self._command,
-                self._environment,
+                self._launch,
                 self._preload,
                 self._look_seconds,
                 self._zygote_ended,
@@ -142,7 +144,7 @@ class Crew:
 
     async def _kill_recorded(self) -> None:
         if (birth := self._folder.zygote()) is not None:
-            await asyncio.to_thread(processes.kill, birth.pid, birth.started)
+            await asyncio.to_thread(zygotes.end, birth)
 
     async def _meet(self, name: str, *, found: bool) -> Session:
         """Raises OSError if it does not listen."""
@@ -201,6 +203,13 @@ class Crew:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _remove(cgroups: tuple[str, ...]) -> None:
+    """They are empty now, if they were made at all."""
+    for path in cgroups:
+        with contextlib.suppress(OSError):
+            os.rmdir(path)
 
 
 def _describe(code: int | None) -> str:

@@ -98,13 +98,16 @@ class Done(Frame, frozen=True, kw_only=True):
 class Config(Frame, frozen=True, kw_only=True):
     """The first frame to a zygote: its folders, and the modules to load before the first fork.
 
-    Without a host it looks each `look_seconds` whether its folder is still there, and ends if not.
+    Without a host it looks each `look_seconds` whether its folder is still there, and ends if not. `limits` are for it
+    and all that it starts. `relay`: the socket of the host's proxy, for which it keeps a door on the loopback.
     """
 
     run: str
     workspace: str
     preload: tuple[str, ...]
     look_seconds: float
+    limits: dict[str, int]
+    relay: str | None
 
 
 class Fork(Frame, frozen=True, kw_only=True):

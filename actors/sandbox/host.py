@@ -5,17 +5,18 @@ Nothing here waits for the code: whatever takes long comes back as a happening.
 """
 
 import asyncio
-import os
-import sys
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from actors.sandbox.calls import Calls
 from actors.sandbox.cells import RUNNING_MAX, Cell, Cells
 from actors.sandbox.crew import Crew
 from actors.sandbox.folder import Folder
 from actors.sandbox.frames import Exec, Interrupt, Recorded, Stop
+from actors.sandbox.isolation.words import Isolation
 from actors.sandbox.stubs import STUBS, Stub
 from actors.sandbox.words import Attached, Happening, Name
 from actors.sandbox.zygote import SandboxFailed
@@ -25,7 +26,11 @@ NAMES_SECONDS = 1.0
 PATIENCE_SECONDS = (2.0, 5.0)
 LOOK_SECONDS = 30.0
 PRELOAD = ("asyncio", "collections", "csv", "dataclasses", "datetime", "json", "math", "random", "re", "subprocess")
-WORKER = Path(__file__).with_name("worker") / "__main__.py"
+ALWAYS = {
+    "LANG": "C.UTF-8",
+    "MPLBACKEND": "Agg",  # no display
+    "OPENBLAS_NUM_THREADS": "1",  # numpy would start threads at import, before the fork
+}
 OBSTINATE = "it did not stop when it was interrupted, so its session was ended"
 
 
@@ -41,32 +46,32 @@ class Sandbox:
         self,
         directory: Path,
         emit: Callable[[Happening], None],
-        python: str = sys.executable,
+        isolation: Isolation,
         *,
         stubs: Iterable[Stub] = STUBS,
         environment: Mapping[str, str] | None = None,
-        wrapper: Sequence[str] = (),
         preload: tuple[str, ...] = PRELOAD,
         patience_seconds: tuple[float, float] = PATIENCE_SECONDS,
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
-        """`directory` is for this sandbox alone, its `workspace` is where the code runs. `python` is 3.11 or newer.
+        """`directory` is for this sandbox alone, its `workspace` is where the code runs.
 
         `environment` is added to the few variables that the code gets; nothing of the gateway's own is passed on.
-        `wrapper` is put before the command of the first process. `patience_seconds`: from the first interrupt to the
-        second, and from that to the end of the session. `look_seconds`: how often a sandbox without a gateway looks
-        whether `directory` is still there; it ends when that is gone.
+        `patience_seconds`: from the first interrupt to the second, and from that to the end of the session.
+        `look_seconds`: how often a sandbox without a gateway looks whether `directory` is still there; it ends when
+        that is gone.
         """
         directory = directory.absolute()  # the zygote's current folder is another
         self.workspace = directory / "workspace"
         self._folder = Folder(directory)
+        self.tier = isolation.tier
+        launch = isolation.launch(self._folder)
         self._patience = patience_seconds
         self._cells = Cells(emit)
         self._calls = Calls(stubs, emit)
         self._crew = Crew(
             self._folder,
-            command=(*wrapper, python, "-I", str(WORKER)),
-            environment={**_minimal(python, self.workspace), **(environment or {})},
+            launch=msgspec.structs.replace(launch, environment={**launch.environment, **ALWAYS, **(environment or {})}),
             preload=preload,
             look_seconds=look_seconds,
             cells=self._cells,
@@ -209,14 +214,3 @@ class Sandbox:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-
-
-def _minimal(python: str, workspace: Path) -> dict[str, str]:
-    """All that the code gets to see as its environment."""
-    return {
-        "PATH": os.pathsep.join((str(Path(python).parent), "/usr/local/bin", "/usr/bin", "/bin")),
-        "HOME": str(workspace),
-        "LANG": "C.UTF-8",
-        "MPLBACKEND": "Agg",  # no display
-        "OPENBLAS_NUM_THREADS": "1",  # numpy would start threads at import, before the fork
-    }

@@ -11,6 +11,7 @@ load before the first fork. Without it (the host died in between) the zygote end
 import gc
 import importlib
 import os
+import resource
 import select
 import signal
 import socket
@@ -38,9 +39,18 @@ def main() -> None:
     for module in config["preload"]:
         importlib.import_module(module)
     os.chdir(config["workspace"])
+    for name, limit in config["limits"].items():
+        _limit(getattr(resource, f"RLIMIT_{name}"), limit)
     gc.collect()
     gc.freeze()
     Zygote(Path(config["run"]), peer, config["look_seconds"]).serve()
+
+
+def _limit(what: int, limit: int) -> None:
+    """Never to be raised again; a bound that is lower already stays."""
+    _, hard = resource.getrlimit(what)
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(what, (limit, limit))
 
 
 def _first_frame(peer: Peer) -> Frame | None:
