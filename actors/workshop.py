@@ -57,13 +57,17 @@ class Primitive(Record, frozen=True, kw_only=True):
 
 
 class Limits(Record, frozen=True, kw_only=True):
-    """Per action, since a person's last word to it; at a bound it asks. `code_refused` says why code may not run."""
+    """Per action, since a person's last word to it; at a bound it asks. `code_refused` says why code may not run.
+
+    `code_tag` stands in every result of code: what there is to know about how it ran.
+    """
 
     max_steps: int = 60
     max_minutes: float = 120.0
     max_depth: int = 3
     max_children: int = 8
     code_refused: str = ""
+    code_tag: str = ""
 
 
 class Workshop(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,6 @@ import asyncio
 import logging
 import os
 import socket
-import sys
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from brain.contacts import Contact, Contacts, contact_key, owner
 from brain.hold import Pace
 from brain.manager import Manager
 from frontdesk.console import Console
+from frontdesk.isolation import choose
 from gateway import live
 from gateway.addresses import Address, journal_key
 from gateway.broker.protocol import Broker
@@ -45,11 +45,6 @@ log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 10.0
 STOP_SECONDS = 8.0
-UNISOLATED = "code of actors runs on this machine without isolation (sandbox.allow_unisolated)"
-NO_CODE = (
-    "code does not run here: this version has no isolation yet, and [sandbox] allow_unisolated is not set. "
-    "Tell the person that whoever runs this assistant must set it"
-)
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,10 +171,12 @@ class App:
         primitives = [contact_cards.find(self._cards), *self.parts.primitives]
         stubs = actor_prompt.stubs(primitives)
         folder = settings.store.path.resolve().parent / f"{settings.store.path.name}.actions"
-        python = str(settings.sandbox.python or sys.executable)
+        choice = await choose(settings.sandbox)
+        for line in choice.careful:
+            self.parts.operator(line)
 
         def box(key: str, emit: "Callable[[Happening], None]") -> Box:
-            return Sandbox(folder / key, emit, python, stubs=stubs)
+            return Sandbox(folder / key, emit, choice.isolation, stubs=stubs)
 
         work = Workshop(
             model=self.parts.actor_model,
@@ -188,7 +185,8 @@ class App:
             limits=Limits(
                 max_steps=settings.actors.max_steps,
                 max_minutes=settings.actors.max_minutes,
-                code_refused="" if settings.sandbox.allow_unisolated else NO_CODE,
+                code_refused=choice.refused,
+                code_tag=choice.tag,
             ),
             now=utc_now,
             operator=self.parts.operator,

@@ -67,7 +67,9 @@ def zygote(directory: Path) -> int:
     return birth.pid
 
 
-async def test_a_cell_that_went_on_is_joined_with_all_of_its_output(tmp_path: Path, make_desk: MakeDesk, isolation: Isolation) -> None:
+async def test_a_cell_that_went_on_is_joined_with_all_of_its_output(
+    tmp_path: Path, make_desk: MakeDesk, isolation: Isolation
+) -> None:
     async with gateway(tmp_path, COUNTING.replace("ASK", "False"), isolation.tier, stateful=True, text="begin"):
         pass
     desk = make_desk(tmp_path)
@@ -83,7 +85,9 @@ async def test_a_cell_that_went_on_is_joined_with_all_of_its_output(tmp_path: Pa
     assert (await desk.run("kept", stateful=True)).value == "41"
 
 
-async def test_a_pending_call_is_told_again_and_answered(tmp_path: Path, make_desk: MakeDesk, isolation: Isolation) -> None:
+async def test_a_pending_call_is_told_again_and_answered(
+    tmp_path: Path, make_desk: MakeDesk, isolation: Isolation
+) -> None:
     async with gateway(tmp_path, COUNTING.replace("ASK", "True"), isolation.tier):
         pass
     desk = make_desk(tmp_path)
@@ -175,7 +179,9 @@ async def test_a_suspended_sandbox_is_attached_as_it_stands(tmp_path: Path, make
     assert done.value == "'went on'"
 
 
-async def test_a_gateway_that_stands_still_does_not_block_the_next(tmp_path: Path, make_desk: MakeDesk, isolation: Isolation) -> None:
+async def test_a_gateway_that_stands_still_does_not_block_the_next(
+    tmp_path: Path, make_desk: MakeDesk, isolation: Isolation
+) -> None:
     code = "print('begin', flush=True)\nwhile not __import__('os').path.exists('go'): print('x' * 1000)"
     async with gateway(tmp_path, code, isolation.tier, text="begin") as old:
         old.send_signal(signal.SIGSTOP)
@@ -229,7 +235,9 @@ async def test_a_sandbox_without_a_gateway_stays_while_its_directory_is_there(
     assert done.value == "1"
 
 
-async def test_kill_reaches_what_an_earlier_gateway_started(tmp_path: Path, make_desk: MakeDesk, isolation: Isolation) -> None:
+async def test_kill_reaches_what_an_earlier_gateway_started(
+    tmp_path: Path, make_desk: MakeDesk, isolation: Isolation
+) -> None:
     async with gateway(tmp_path, "print('begin', flush=True)\nwhile True: pass", isolation.tier, text="begin"):
         pass
     old = zygote(tmp_path)

@@ -50,11 +50,11 @@ async def probe(
     """`python`: the interpreter for the code; None looks for one that others than the gateway's user can read."""
     key = (python, network, memory_mb, disk_mb)
     if key not in _known:
-        found = await _tools(python)
-        if isinstance(found, Tools):
-            hardened = Hardened(found, network=network, memory_mb=memory_mb, disk_mb=disk_mb)
-            found = await _tried(hardened)
-        _known[key] = found
+        tools = await _tools(python)
+        if isinstance(tools, Unavailable):
+            _known[key] = tools
+        else:
+            _known[key] = await _tried(Hardened(tools, network=network, memory_mb=memory_mb, disk_mb=disk_mb))
     return _known[key]
 
 
@@ -85,13 +85,18 @@ async def _interpreter(python: str | None) -> Interpreter | Unavailable:
         except ValueError:
             continue
         if tuple(version) >= OLDEST_PYTHON:
-            real = [os.path.realpath(prefix) for prefix in prefixes]
-            roots = tuple(sorted({root for root in (*prefixes, *real) if not (root + "/").startswith("/usr/")}))
+            roots = _roots(prefixes)
             if NO_ROOTS.isdisjoint(roots):
                 return Interpreter(path=executable, roots=roots)
             told = f"it is installed in {' and '.join(roots)}, which the sandbox must not see as a whole"
     mend = 'set [sandbox] python to one of 3.11 or newer, as "/usr/bin/python3" (apt-get install python3)'
     return Unavailable(why=f"{wanted[0]} cannot run the code ({told or 'it does not start'})", mend=mend)
+
+
+def _roots(prefixes: list[str]) -> tuple[str, ...]:
+    """A virtual environment has two; either may be a link."""
+    real = [os.path.realpath(prefix) for prefix in prefixes]
+    return tuple(sorted({root for root in (*prefixes, *real) if not f"{root}/".startswith("/usr/")}))
 
 
 async def _run(*command: str) -> str:
