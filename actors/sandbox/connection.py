@@ -5,6 +5,7 @@ It ends once: by the other side, by a frame that is none, or by `close`. What fr
 
 import asyncio
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -68,6 +69,8 @@ async def connect(run: Path, name: str) -> tuple[asyncio.StreamReader, asyncio.S
     finally:
         os.close(folder)
     try:
+        if not stat.S_ISSOCK(os.fstat(door).st_mode):
+            raise ConnectionRefusedError(f"{name} is no socket")
         return await asyncio.open_unix_connection(f"/proc/self/fd/{door}")
     finally:
         os.close(door)

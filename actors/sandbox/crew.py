@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any
 
 from actors.sandbox import processes
@@ -54,6 +55,11 @@ class Crew:
     async def going(self) -> None:
         """Returns when it does not stand still."""
         await self._going.wait()
+
+    def tmp(self) -> Path | None:
+        """Its own `/tmp`, if it has one."""
+        birth = None if self._zygote is None else self._zygote.birth
+        return None if birth is None or birth.keeper is None else Path(f"/proc/{birth.pid}/root/tmp")
 
     def get(self, name: str | None) -> Session | None:
         return None if name is None else self._sessions.get(name)

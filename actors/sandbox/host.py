@@ -5,18 +5,21 @@ Nothing here waits for the code: whatever takes long comes back as a happening.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from actors.sandbox import quota as quotas
 from actors.sandbox.calls import Calls
 from actors.sandbox.cells import RUNNING_MAX, Cell, Cells
 from actors.sandbox.crew import Crew
 from actors.sandbox.folder import Folder
 from actors.sandbox.frames import Exec, Interrupt, Recorded, Stop
 from actors.sandbox.isolation.words import Isolation
+from actors.sandbox.quota import Quota
 from actors.sandbox.stubs import STUBS, Stub
 from actors.sandbox.words import Attached, Happening, Name
 from actors.sandbox.zygote import SandboxFailed
@@ -66,6 +69,8 @@ class Sandbox:
         self._folder = Folder(directory)
         self.tier = isolation.tier
         launch = isolation.launch(self._folder)
+        self._quota = launch.quota
+        self._watching = False
         self._patience = patience_seconds
         self._cells = Cells(emit)
         self._calls = Calls(stubs, emit)
@@ -89,6 +94,7 @@ class Sandbox:
             self.recorded(old)
         full = len(self._cells.running()) >= RUNNING_MAX
         known = self._cells.add(cell)
+        self._watch()
         if full:
             why = f"it did not begin: {RUNNING_MAX} cells run already"
             asyncio.get_running_loop().call_soon(self._cells.lose, known, why)
@@ -160,7 +166,35 @@ class Sandbox:
 
     async def attach(self) -> Attached:
         """Takes over what an earlier gateway has left. Before anything else; happenings may come before it returns."""
-        return await self._crew.attach()
+        attached = await self._crew.attach()
+        self._watch()
+        return attached
+
+    def _watch(self) -> None:
+        if self._quota is not None and not self._watching:
+            self._watching = True
+            self._soon(self._hold_to(self._quota))
+
+    async def _hold_to(self, quota: Quota) -> None:
+        """While cells run. What was written since all was well is removed with the sandbox, or no cell could run."""
+        well, pause = time.time(), quotas.CHECK_SECONDS
+        folders = (self.workspace, self._folder.run)
+        try:
+            while self._cells.running():
+                await asyncio.sleep(pause)
+                began = time.time()
+                why = await asyncio.to_thread(quotas.exceeded, folders, self._crew.tmp(), quota)
+                pause = max(quotas.CHECK_SECONDS, (time.time() - began) * quotas.SHARE)
+                if why:
+                    for name in self._cells.running():
+                        if (cell := self._cells.get(name)) is not None:
+                            self._cells.lose(cell, f"{why}; what it wrote last was removed, and it was ended.")
+                    await self._crew.kill()
+                    await asyncio.to_thread(quotas.trim, self.workspace, well)
+                else:
+                    well = began
+        finally:
+            self._watching = False
 
     async def _begin(self, known: Cell, code: str, *, stateful: bool) -> None:
         try:

@@ -20,6 +20,7 @@ from actors.sandbox.folder import WORKER, Folder
 from actors.sandbox.isolation import seccomp
 from actors.sandbox.isolation.bare import path_of
 from actors.sandbox.isolation.words import Launch, Network, Tier
+from actors.sandbox.quota import Quota
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
 RUN, WORKSPACE, WORKER_INSIDE, GATE = "/run/frontdesk", "/workspace", "/opt/frontdesk/worker", "/run/gate"
@@ -27,6 +28,7 @@ UID_OUTSIDE = 61_000  # no distribution gives it out; not one of the ranges of s
 UID_INSIDE = "1000"
 PROCESSES_MAX = 256
 OPEN_FILES_MAX = 1024
+FILES_MAX = 50_000
 TMP_BYTES = 256 << 20
 SHARED_BYTES = 64 << 20
 SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -76,8 +78,11 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
 class Hardened:
     tier: Tier = "hardened"
 
-    def __init__(self, tools: Tools, *, network: Network, memory_mb: int, disk_mb: int) -> None:
-        self._tools, self._network, self._memory_mb, self._disk_mb = tools, network, memory_mb, disk_mb
+    def __init__(
+        self, tools: Tools, *, network: Network, memory_mb: int, disk_mb: int, files_max: int = FILES_MAX
+    ) -> None:
+        self._tools, self._network = tools, network
+        self._memory_mb, self._disk_mb, self._files_max = memory_mb, disk_mb, files_max
 
     def launch(self, folder: Folder) -> Launch:
         python = self._tools.interpreter.path
@@ -113,6 +118,7 @@ class Hardened:
             },
             cgroups=tuple(group["path"] for group in groups),
             relay=relay,
+            quota=Quota(bytes=self._disk_mb << 20, files=self._files_max),
         )
 
     def _before(self) -> list[str]:

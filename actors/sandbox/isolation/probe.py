@@ -50,7 +50,7 @@ async def probe(
     """`python`: the interpreter for the code; None looks for one that others than the gateway's user can read."""
     key = (python, network, memory_mb, disk_mb)
     if key not in _known:
-        tools = await _tools(python)
+        tools = await find_tools(python)
         if isinstance(tools, Unavailable):
             _known[key] = tools
         else:
@@ -58,7 +58,8 @@ async def probe(
     return _known[key]
 
 
-async def _tools(python: str | None) -> Tools | Unavailable:
+async def find_tools(python: str | None) -> Tools | Unavailable:
+    """What is needed to isolate, without trying it."""
     if sys.platform != "linux" or platform.machine() not in MACHINES:
         why = f"code is isolated on Linux only, on {' and '.join(MACHINES)}"
         return Unavailable(why=why, mend="run Frontdesk in such a virtual machine")

@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from actors.sandbox.folder import Folder
+from actors.sandbox.quota import Quota
 
 Tier = Literal["hardened", "bare"]
 Network = Literal["none", "proxy", "host"]
@@ -17,7 +18,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     `namespaced`: the command puts it in a pid namespace of its own, and writes its number to file descriptor 3 as
     bubblewrap does. `limits` are names of the module `resource`, without `RLIMIT_`; the first process sets them.
     `cgroups` are folders that the command makes, and that are left when all is over. `relay`: where in there a proxy
-    of the host can be met, None without one.
+    of the host can be met, None without one. `quota`: what its folders may grow to, None where nobody looks.
     """
 
     command: tuple[str, ...]
@@ -28,6 +29,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     limits: Mapping[str, int]
     cgroups: tuple[str, ...] = ()
     relay: str | None = None
+    quota: Quota | None = None
 
 
 class Isolation(Protocol):
