@@ -166,7 +166,7 @@ async def halted(house: House, desk: Desk, code: str) -> bool:
     await desk.begin(code, stateful=True)
     cell = await desk.begin("1")
     try:
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(6):
             await desk.end(cell)
     except TimeoutError:
         return True
@@ -178,5 +178,6 @@ LOOKS: dict[str, Callable[[House, Desk, str], Awaitable[bool]]] = {
 }
 
 if __name__ == "__main__":
-    os.environ["GATEWAY_SECRET"] = SECRET
+    if "GATEWAY_SECRET" not in os.environ:  # there from the start, or it is not where others would read it
+        os.execve(sys.executable, sys.orig_argv, os.environ | {"GATEWAY_SECRET": SECRET})
     asyncio.run(main(sys.argv[1]))

@@ -62,7 +62,7 @@ found""",
     Probe(name="signal the gateway", code="os.kill(GATEWAY, 0); True"),
     Probe(
         name="trace the gateway",
-        code=SYSCALL + "traced = libc.ptrace(0x4206, GATEWAY, 0, 0) == 0\ntraced",
+        code=f"{SYSCALL}{IN_A_CHILD}tried(lambda: done(libc.ptrace(0x4206, GATEWAY, 0, 0)))",
     ),
     Probe(name="leave a core dump", code="import resource; resource.setrlimit(resource.RLIMIT_CORE, (1 << 20, 1 << 20)); True"),
     Probe(name="change the system's or the interpreter's files", code="any(os.access(path, os.W_OK) for path in ('/usr/bin', os.__file__, '/etc/passwd'))"),
