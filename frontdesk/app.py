@@ -176,7 +176,7 @@ class App:
             self.parts.operator(line)
 
         def box(key: str, emit: "Callable[[Happening], None]") -> Box:
-            return Sandbox(folder / key, emit, choice.isolation, stubs=stubs)
+            return Sandbox(folder / key, emit, choice.isolation, stubs=stubs, allow=settings.sandbox.allow)
 
         work = Workshop(
             model=self.parts.actor_model,

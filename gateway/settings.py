@@ -80,9 +80,9 @@ HostPattern = NewType("HostPattern", str)
 
 
 def host_pattern(text: str) -> HostPattern:
-    """A host's name, or `*.` and a name: everything below it. Raises ValueError for anything else."""
+    """A host's name; `*.` and a name: everything below it; `*`: all on the internet. Raises ValueError for anything else."""
     name = text.lower().removeprefix("*.")
-    if not re.fullmatch(r"([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?\.)+[a-z][a-z0-9-]*", name):
+    if text != "*" and not re.fullmatch(r"([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?\.)+[a-z][a-z0-9-]*", name):
         raise ValueError(f'"{text}" is no name of a host: write it as in "api.example.org" or "*.example.org"')
     return HostPattern(text.lower())
 

@@ -18,6 +18,7 @@ from actors.sandbox.calls import Calls
 from actors.sandbox.cells import Cells
 from actors.sandbox.connection import connect
 from actors.sandbox.folder import Folder
+from actors.sandbox.gate.proxy import Proxy
 from actors.sandbox.isolation.words import Launch
 from actors.sandbox.session import Session
 from actors.sandbox.words import Attached
@@ -35,11 +36,13 @@ class Crew:
         launch: Launch,
         preload: tuple[str, ...],
         look_seconds: float,
+        proxy: Proxy | None,
         cells: Cells,
         calls: Calls,
     ) -> None:
         self._folder, self._launch, self._preload = folder, launch, preload
         self._look_seconds = look_seconds
+        self._proxy = proxy
         self._cells, self._calls = cells, calls
         self._zygote: Zygote | None = None
         self._sessions: dict[str, Session] = {}
@@ -118,6 +121,7 @@ class Crew:
                 await self._kill_recorded()
                 self._folder.clear()
                 return Attached(alive=False, stateful=False, cells=())
+            await self._open_gate()
             if zygote.stands_still:
                 self._going.clear()
             else:
@@ -146,7 +150,12 @@ class Crew:
                 self._look_seconds,
                 self._zygote_ended,
             )
+            await self._open_gate()
         return self._zygote
+
+    async def _open_gate(self) -> None:
+        if self._proxy is not None:
+            await self._proxy.open(self._folder.gate_socket)
 
     async def _kill_recorded(self) -> None:
         if (birth := self._folder.zygote()) is not None:
@@ -201,6 +210,8 @@ class Crew:
         for session in tuple(self._sessions.values()):
             await session.line.close()
         self._sessions.clear()
+        if self._proxy is not None:
+            await self._proxy.close()
         if self._zygote is not None:
             await self._zygote.connection.close()
             self._zygote = None

@@ -18,6 +18,8 @@ from actors.sandbox.cells import RUNNING_MAX, Cell, Cells
 from actors.sandbox.crew import Crew
 from actors.sandbox.folder import Folder
 from actors.sandbox.frames import Exec, Interrupt, Recorded, Stop
+from actors.sandbox.gate.policy import Policy
+from actors.sandbox.gate.proxy import Proxy
 from actors.sandbox.isolation.words import Isolation
 from actors.sandbox.quota import Quota
 from actors.sandbox.stubs import STUBS, Stub
@@ -53,6 +55,7 @@ class Sandbox:
         *,
         stubs: Iterable[Stub] = STUBS,
         environment: Mapping[str, str] | None = None,
+        allow: tuple[str, ...] = (),
         preload: tuple[str, ...] = PRELOAD,
         patience_seconds: tuple[float, float] = PATIENCE_SECONDS,
         look_seconds: float = LOOK_SECONDS,
@@ -60,7 +63,7 @@ class Sandbox:
         """`directory` is for this sandbox alone, its `workspace` is where the code runs.
 
         `environment` is added to the few variables that the code gets; nothing of the gateway's own is passed on.
-        `patience_seconds`: from the first interrupt to the second, and from that to the end of the session.
+        `allow`: the hosts that its proxy lets through, where its isolation has one. `patience_seconds`: from the first interrupt to the second, and from that to the end of the session.
         `look_seconds`: how often a sandbox without a gateway looks whether `directory` is still there; it ends when
         that is gone.
         """
@@ -79,6 +82,7 @@ class Sandbox:
             launch=msgspec.structs.replace(launch, environment={**launch.environment, **ALWAYS, **(environment or {})}),
             preload=preload,
             look_seconds=look_seconds,
+            proxy=None if launch.relay is None else Proxy(Policy(allow=allow), directory / "network.log"),
             cells=self._cells,
             calls=self._calls,
         )

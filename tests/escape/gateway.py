@@ -101,7 +101,10 @@ async def _all(house: House, isolation: Isolation, probes: list[Probe], found: d
     try:
         for probe in probes:
             look = LOOKS[probe.by_host] if probe.by_host else by_itself
-            found[probe.name] = "open" if await look(house, desk, names + probe.code) else "blocked"
+            try:
+                found[probe.name] = "open" if await look(house, desk, names + probe.code) else "blocked"
+            except TimeoutError:
+                found[probe.name] = f"hangs: {desk.told} {desk.sandbox.running()}"
     finally:
         await desk.sandbox.kill()
 

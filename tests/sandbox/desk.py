@@ -13,7 +13,7 @@ from actors.sandbox.host import Sandbox
 from actors.sandbox.isolation.bare import Bare
 from actors.sandbox.isolation.hardened import Hardened
 from actors.sandbox.isolation.probe import probe
-from actors.sandbox.isolation.words import Unavailable
+from actors.sandbox.isolation.words import Network, Unavailable
 from actors.sandbox.words import CellCalled, CellDone, CellLost, Happening
 
 PATIENCE_SECONDS = 15.0
@@ -76,8 +76,8 @@ class Desk:
         return self.sandbox.peek(cell)
 
 
-async def hardened() -> Hardened:
-    found = await probe()
+async def hardened(network: Network = "none") -> Hardened:
+    found = await probe(network=network)
     if isinstance(found, Unavailable):
         pytest.skip(f"needs isolation: {found}")
     return found

@@ -21,6 +21,7 @@ from actors.sandbox.isolation import seccomp
 from actors.sandbox.isolation.bare import path_of
 from actors.sandbox.isolation.words import Launch, Network, Tier
 from actors.sandbox.quota import Quota
+from actors.sandbox.worker.relay import PORT
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
 RUN, WORKSPACE, WORKER_INSIDE, GATE = "/run/frontdesk", "/workspace", "/opt/frontdesk/worker", "/run/gate"
@@ -29,8 +30,7 @@ UID_INSIDE = "1000"
 PROCESSES_MAX = 256
 OPEN_FILES_MAX = 1024
 FILES_MAX = 50_000
-TMP_BYTES = 256 << 20
-SHARED_BYTES = 64 << 20
+TMP_SHARE, SHARED_SHARE = 4, 8  # of the memory: what is in there is memory too
 SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SYSTEM_FILES = (
     "/etc/alternatives",
@@ -49,6 +49,7 @@ TEXTS = {
     "/etc/passwd": f"actor:x:{UID_INSIDE}:{UID_INSIDE}::{WORKSPACE}:/bin/sh\n",
     "/etc/group": f"actor:x:{UID_INSIDE}:\n",
 }
+PROXY_NAMES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://127.0.0.1:{PORT}")
 NO_NAMES = {"/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n", "/etc/nsswitch.conf": "hosts: files\n"}
 
 
@@ -103,7 +104,8 @@ class Hardened:
         }
         return Launch(
             command=(sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(order)),
-            environment={"PATH": path_of(python), "HOME": WORKSPACE, "USER": "actor", "TMPDIR": "/tmp"},  # noqa: S108
+            environment={"PATH": path_of(python), "HOME": WORKSPACE, "USER": "actor", "TMPDIR": "/tmp"}  # noqa: S108
+            | (PROXY_NAMES if relay else {}),
             run=RUN,
             workspace=WORKSPACE,
             namespaced=True,
@@ -137,8 +139,8 @@ class Hardened:
         for path in (*SYSTEM_FILES, *(NAMES_OF_THE_HOST if self._network == "host" else ())):
             arguments += ["--ro-bind-try", path, path]
         arguments += ["--proc", "/proc", "--dev", "/dev"]
-        arguments += ["--size", str(SHARED_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108
-        return [*arguments, "--size", str(TMP_BYTES), "--perms", "1777", "--tmpfs", "/tmp"]  # noqa: S108
+        arguments += ["--size", str((self._memory_mb << 20) // SHARED_SHARE), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108
+        return [*arguments, "--size", str((self._memory_mb << 20) // TMP_SHARE), "--perms", "1777", "--tmpfs", "/tmp"]  # noqa: S108
 
     def _binds(self, folder: Folder) -> list[tuple[str, str, bool]]:
         """Source, where it is seen, whether it can be written."""

@@ -17,11 +17,12 @@ import signal
 import socket
 from pathlib import Path
 
-from . import session
+from . import relay, session
 from .system import adopt_orphans, end_all_below
 from .wire import Frame, Peer, pack
 
 BACKLOG = 8
+RELAYS_MAX = 20
 UNSENT_BYTES_MAX = 1 << 20
 DOOR = "z"
 
@@ -43,7 +44,7 @@ def main() -> None:
         _limit(getattr(resource, f"RLIMIT_{name}"), limit)
     gc.collect()
     gc.freeze()
-    Zygote(Path(config["run"]), peer, config["look_seconds"]).serve()
+    Zygote(Path(config["run"]), peer, config["look_seconds"], config["relay"]).serve()
 
 
 def _limit(what: int, limit: int) -> None:
@@ -65,8 +66,10 @@ def _first_frame(peer: Peer) -> Frame | None:
 
 
 class Zygote:
-    def __init__(self, run: Path, peer: Peer, look_seconds: float) -> None:
-        self._run, self._look_seconds = run, look_seconds
+    def __init__(self, run: Path, peer: Peer, look_seconds: float, relay: str | None) -> None:
+        """`relay`: the host's proxy, to which the loopback is to lead."""
+        self._run, self._look_seconds, self._relay = run, look_seconds, relay
+        self._relays_left, self._relay_pid = RELAYS_MAX, 0
         # Sockets are bound by names in an open folder: the whole path may be longer than the 107 bytes they allow.
         self._folder = os.open(run, os.O_PATH | os.O_DIRECTORY)
         self._peer: Peer | None = peer
@@ -84,6 +87,7 @@ class Zygote:
             signal.signal(number, signal.SIG_IGN)
 
     def serve(self) -> None:
+        self._start_relay()
         self._greet()
         while True:
             poll = select.poll()
@@ -162,6 +166,20 @@ class Zygote:
         self._sessions[pid] = name
         self._send({"t": "forked", "session": name, "pid": pid})
 
+    def _start_relay(self) -> None:
+        """And again when it was ended by the code, some times."""
+        if self._relay is None or not self._relays_left:
+            return
+        self._relays_left -= 1
+        zygote = os.getpid()
+        self._relay_pid = os.fork()
+        if self._relay_pid == 0:
+            self._abandon()
+            try:
+                relay.serve(self._relay, zygote)
+            finally:
+                os._exit(session.FAILED)
+
     def _abandon(self) -> None:
         """In the child: the zygote's sockets are not its own."""
         self._door.close()
@@ -177,6 +195,8 @@ class Zygote:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     return
+                if pid == self._relay_pid:
+                    self._start_relay()
                 if (name := self._sessions.pop(pid, None)) is not None:
                     self._end(name, os.waitstatus_to_exitcode(status))
         except (ChildProcessError, BlockingIOError):

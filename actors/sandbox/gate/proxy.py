@@ -1,0 +1,186 @@
+"""The proxy of one sandbox: HTTP and CONNECT on a unix socket in the host (RFC 9112, 9110 section 9.3.6).
+
+Names are looked up here, and the address that was checked is the one that is connected to: a name that leads elsewhere
+a moment later changes nothing, and each hop of a redirect is a request of its own. What passes is not looked into.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from actors.sandbox.gate.policy import Policy, Refused
+
+HEAD_BYTES = 32 << 10
+HEAD_SECONDS, CONNECT_SECONDS, IDLE_SECONDS, TOTAL_SECONDS = 15.0, 15.0, 120.0, 1800.0
+BYTES_MAX = 1 << 30  # of one connection, both ways
+CONNECTIONS_MAX = 64
+LOG_BYTES = 1 << 20
+READ_BYTES = 1 << 16
+HOP_BY_HOP = frozenset(("proxy-connection", "proxy-authorization", "connection", "keep-alive", "host", "te", "upgrade"))
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def resolve(name: str, port: int) -> list[str]:
+    """By the host's own resolver."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    except OSError:
+        return []
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """One request's head. `first` is what the far side gets of it: nothing of a CONNECT."""
+
+    method: str
+    host: str
+    port: int
+    tls: bool
+    first: bytes
+
+
+class Proxy:
+    """Opened and closed with the host's hold on the sandbox. `log` is a file with a line for each request."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        log: Path,
+        *,
+        resolve: Callable[[str, int], Awaitable[list[str]]] = resolve,
+        connect: Callable[[str, int], Awaitable[Streams]] = asyncio.open_connection,
+    ) -> None:
+        self._policy, self._log, self._resolve, self._connect = policy, log, resolve, connect
+        self._server: asyncio.Server | None = None
+        self._open: set[asyncio.Task[None]] = set()
+
+    async def open(self, path: Path) -> None:
+        """Listens there; what an earlier gateway has left is replaced."""
+        if self._server is None:
+            path.unlink(missing_ok=True)
+            self._server = await asyncio.start_unix_server(self._met, path, limit=HEAD_BYTES)
+            path.parent.chmod(0o755)
+            path.chmod(0o666)  # the sandbox may be another user, who has nothing else of this folder
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for task in self._open:
+            task.cancel()
+        if self._open:
+            await asyncio.wait(self._open)
+
+    async def _met(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        try:
+            if len(self._open) > CONNECTIONS_MAX:
+                await _refuse(writer, 503, f"{CONNECTIONS_MAX} connections are open already")
+            else:
+                async with asyncio.timeout(TOTAL_SECONDS):
+                    await self._serve(reader, writer)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # either side is gone, or takes for ever
+        finally:
+            self._open.discard(task)
+            await _end(writer)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(HEAD_SECONDS):
+            head = await reader.readuntil(b"\r\n\r\n")
+        what = head.split(b"\r\n", 1)[0].decode("latin-1")[:200]
+        try:
+            wanted = read_head(head)
+            host = self._policy.host(wanted.host)
+            port = self._policy.port(wanted.port, tls=wanted.tls)
+            addresses = self._policy.addresses(host, await self._resolve(host, port))
+            far = await self._reach(host, addresses, port)
+        except Refused as why:
+            self._note("refused", f"{what}: {why}")
+            return await _refuse(writer, 403, str(why))
+        self._note("passed", f"{wanted.method} {host}:{port} at {far[1].get_extra_info('peername')}")
+        try:
+            if wanted.tls:
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            far[1].write(wanted.first)
+            left = [BYTES_MAX]
+            await asyncio.gather(_pump(reader, far[1], left), _pump(far[0], writer, left), return_exceptions=True)
+        finally:
+            await _end(far[1])
+        return None
+
+    async def _reach(self, host: str, addresses: list[str], port: int) -> Streams:
+        for address in addresses:
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    return await self._connect(address, port)
+        raise Refused(f"{host} cannot be reached")
+
+    def _note(self, outcome: str, text: str) -> None:
+        line = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {outcome} {' '.join(text.split())}\n"
+        with contextlib.suppress(OSError):
+            if not self._log.exists() or self._log.stat().st_size < LOG_BYTES:
+                with self._log.open("a") as log:
+                    log.write(line)
+
+
+def read_head(head: bytes) -> Wanted:
+    """Raises Refused for what no client of a proxy says."""
+    try:
+        request, *lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
+        method, target, version = request.split(" ")
+        url = urlsplit(f"//{target}" if method == "CONNECT" else target)
+        host, port = url.hostname, url.port
+    except ValueError:
+        raise Refused("this is no request to a proxy") from None
+    if not version.startswith("HTTP/1.") or not host or any(":" not in line for line in lines):
+        raise Refused("this is no request to a proxy")
+    if url.username is not None or url.password is not None:
+        raise Refused("a name or a password in an address is not passed on")
+    if method == "CONNECT":
+        return Wanted(method=method, host=host, port=port or 443, tls=True, first=b"")
+    if url.scheme != "http":
+        raise Refused(f"{url.scheme or 'no scheme'}: only http and https are allowed")
+    kept = [line for line in lines if line.split(":", 1)[0].strip().lower() not in HOP_BY_HOP]
+    path = (url.path or "/") + (f"?{url.query}" if url.query else "")
+    at = host if port in (None, 80) else f"{host}:{port}"
+    first = "\r\n".join([f"{method} {path} HTTP/1.1", f"Host: {at}", *kept, "Connection: close", "", ""])
+    return Wanted(method=method, host=host, port=port or 80, tls=False, first=first.encode("latin-1"))
+
+
+async def _end(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+
+
+async def _refuse(writer: asyncio.StreamWriter, status: int, why: str) -> None:
+    body = f"Frontdesk: {why}\n".encode()
+    head = f"HTTP/1.1 {status} {why.encode('ascii', 'replace').decode()[:200]}\r\nContent-Type: text/plain\r\n"
+    writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+    await writer.drain()
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, left: list[int]) -> None:
+    """Until this side ends, is silent for too long, or has used up what both may pass."""
+    try:
+        while left[0] > 0:
+            async with asyncio.timeout(IDLE_SECONDS):
+                data = await reader.read(READ_BYTES)
+                if not data:
+                    return writer.write_eof()
+                left[0] -= len(data)
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+    except (OSError, TimeoutError):
+        writer.close()
