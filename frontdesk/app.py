@@ -176,7 +176,16 @@ class App:
             self.parts.operator(line)
 
         def box(key: str, emit: "Callable[[Happening], None]") -> Box:
-            return Sandbox(folder / key, emit, choice.isolation, stubs=stubs, allow=settings.sandbox.allow)
+            return Sandbox(
+                folder / key,
+                emit,
+                choice.isolation,
+                stubs=stubs,
+                allow=settings.sandbox.allow,
+                holder=socket.gethostname(),
+                holds=guard.holds,
+                freeze_seconds=LEASE_SECONDS,
+            )
 
         work = Workshop(
             model=self.parts.actor_model,

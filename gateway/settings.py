@@ -80,7 +80,7 @@ HostPattern = NewType("HostPattern", str)
 
 
 def host_pattern(text: str) -> HostPattern:
-    """A host's name; `*.` and a name: everything below it; `*`: all on the internet. Raises ValueError for anything else."""
+    """A host's name; `*.` and a name, for all below it; `*` for all. Raises ValueError for anything else."""
     name = text.lower().removeprefix("*.")
     if text != "*" and not re.fullmatch(r"([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?\.)+[a-z][a-z0-9-]*", name):
         raise ValueError(f'"{text}" is no name of a host: write it as in "api.example.org" or "*.example.org"')

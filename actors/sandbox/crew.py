@@ -18,14 +18,16 @@ from actors.sandbox.calls import Calls
 from actors.sandbox.cells import Cells
 from actors.sandbox.connection import connect
 from actors.sandbox.folder import Folder
+from actors.sandbox.frames import Beat
 from actors.sandbox.gate.proxy import Proxy
 from actors.sandbox.isolation.words import Launch
 from actors.sandbox.session import Session
 from actors.sandbox.words import Attached
-from actors.sandbox.zygote import Zygote
+from actors.sandbox.zygote import Hold, Zygote
 
 CATCH_UP_SECONDS = 1.0
 POST_MORTEM_SECONDS = 1.0
+BEATS = 5  # in the time after which silence means that nobody holds it
 
 
 class Crew:
@@ -36,13 +38,15 @@ class Crew:
         launch: Launch,
         preload: tuple[str, ...],
         look_seconds: float,
+        hold: Hold,
         proxy: Proxy | None,
         cells: Cells,
         calls: Calls,
     ) -> None:
         self._folder, self._launch, self._preload = folder, launch, preload
         self._look_seconds = look_seconds
-        self._proxy = proxy
+        self._hold, self._proxy = hold, proxy
+        self._beating: asyncio.Task[None] | None = None
         self._cells, self._calls = cells, calls
         self._zygote: Zygote | None = None
         self._sessions: dict[str, Session] = {}
@@ -98,6 +102,7 @@ class Crew:
 
     async def resume(self) -> None:
         async with self._turn:
+            self._beat(always=True)
             if self._zygote is not None:
                 await asyncio.to_thread(processes.resume, self._zygote.birth.pid)
             self._going.set()
@@ -121,7 +126,7 @@ class Crew:
                 await self._kill_recorded()
                 self._folder.clear()
                 return Attached(alive=False, stateful=False, cells=())
-            await self._open_gate()
+            await self._take_hold()
             if zygote.stands_still:
                 self._going.clear()
             else:
@@ -133,6 +138,16 @@ class Crew:
             for session in {*ledger.values()} - {*self._sessions}:
                 self._soon(self._mourn(session, ""))
             return Attached(alive=True, stateful=self.stateful() is not None, cells=tuple(ledger))
+
+    async def _keep_beating(self) -> None:
+        while True:
+            await asyncio.sleep(self._hold.freeze_seconds / BEATS)
+            self._beat()
+
+    def _beat(self, *, always: bool = False) -> None:
+        """Not to what stands still, unless it is just about to go on: nobody would read it."""
+        if self._zygote is not None and self._hold.holds() and (always or not self.stands_still):
+            self._zygote.connection.send(Beat(holder=self._hold.holder))
 
     async def end(self, session: Session, why: str) -> None:
         """Kills it with what it has started; its cells are lost."""
@@ -148,12 +163,17 @@ class Crew:
                 self._launch,
                 self._preload,
                 self._look_seconds,
+                self._hold,
                 self._zygote_ended,
             )
-            await self._open_gate()
+            await self._take_hold()
         return self._zygote
 
-    async def _open_gate(self) -> None:
+    async def _take_hold(self) -> None:
+        """Of a zygote that is there: it hears from now on that it has a holder, and its proxy answers."""
+        self._beat()
+        if self._beating is None:
+            self._beating = asyncio.create_task(self._keep_beating(), name="beat")
         if self._proxy is not None:
             await self._proxy.open(self._folder.gate_socket)
 
@@ -210,6 +230,10 @@ class Crew:
         for session in tuple(self._sessions.values()):
             await session.line.close()
         self._sessions.clear()
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.wait([self._beating])
+            self._beating = None
         if self._proxy is not None:
             await self._proxy.close()
         if self._zygote is not None:

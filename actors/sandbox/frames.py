@@ -108,6 +108,17 @@ class Config(Frame, frozen=True, kw_only=True):
     look_seconds: float
     limits: dict[str, int]
     relay: str | None
+    holder: str
+    freeze_seconds: float
+
+
+class Beat(Frame, frozen=True, kw_only=True):
+    """The host holds the action still. Without it for `freeze_seconds` all stands still, until the next.
+
+    From another `holder` than the first it means that the action was taken over: the sandbox ends.
+    """
+
+    holder: str
 
 
 class Fork(Frame, frozen=True, kw_only=True):

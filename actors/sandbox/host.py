@@ -24,12 +24,13 @@ from actors.sandbox.isolation.words import Isolation
 from actors.sandbox.quota import Quota
 from actors.sandbox.stubs import STUBS, Stub
 from actors.sandbox.words import Attached, Happening, Name
-from actors.sandbox.zygote import SandboxFailed
+from actors.sandbox.zygote import Hold, SandboxFailed
 
 FRESH_CHARACTERS = 20_000
 NAMES_SECONDS = 1.0
 PATIENCE_SECONDS = (2.0, 5.0)
 LOOK_SECONDS = 30.0
+FREEZE_SECONDS = 10.0  # as long as a lease: then somebody else may hold it
 PRELOAD = ("asyncio", "collections", "csv", "dataclasses", "datetime", "json", "math", "random", "re", "subprocess")
 ALWAYS = {
     "LANG": "C.UTF-8",
@@ -59,13 +60,18 @@ class Sandbox:
         preload: tuple[str, ...] = PRELOAD,
         patience_seconds: tuple[float, float] = PATIENCE_SECONDS,
         look_seconds: float = LOOK_SECONDS,
+        holder: str = "",
+        holds: Callable[[], bool] = lambda: True,
+        freeze_seconds: float = FREEZE_SECONDS,
     ) -> None:
         """`directory` is for this sandbox alone, its `workspace` is where the code runs.
 
         `environment` is added to the few variables that the code gets; nothing of the gateway's own is passed on.
-        `allow`: the hosts that its proxy lets through, where its isolation has one. `patience_seconds`: from the first interrupt to the second, and from that to the end of the session.
-        `look_seconds`: how often a sandbox without a gateway looks whether `directory` is still there; it ends when
-        that is gone.
+        `allow`: the hosts that its proxy lets through, where its isolation has one. `patience_seconds`: from the first
+        interrupt to the second, and from that to the end of the session. `look_seconds`: how often a sandbox without a
+        gateway looks whether `directory` is still there; it ends when that is gone.
+        `holds`: whether `holder` holds the action at this moment. When it does not for `freeze_seconds`, all stands
+        still until it does; when another holder comes, all ends.
         """
         directory = directory.absolute()  # the zygote's current folder is another
         self.workspace = directory / "workspace"
@@ -82,6 +88,7 @@ class Sandbox:
             launch=msgspec.structs.replace(launch, environment={**launch.environment, **ALWAYS, **(environment or {})}),
             preload=preload,
             look_seconds=look_seconds,
+            hold=Hold(holder=holder, freeze_seconds=freeze_seconds, holds=holds),
             proxy=None if launch.relay is None else Proxy(Policy(allow=allow), directory / "network.log"),
             cells=self._cells,
             calls=self._calls,

@@ -8,6 +8,8 @@ import socket
 from collections import deque
 from collections.abc import Callable
 
+import msgspec
+
 from actors.sandbox import processes
 from actors.sandbox.connection import Connection, connect
 from actors.sandbox.folder import Birth, Folder
@@ -18,6 +20,14 @@ START_SECONDS = 20.0
 NUMBER_FD = 3
 REAP_SECONDS = 0.1  # its sockets close a little before it can be reaped
 DOOR = "z"
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """Who holds the action, how long it may be silent before all stands still, and whether it holds it now."""
+
+    holder: str
+    freeze_seconds: float
+    holds: Callable[[], bool]
 
 
 class SandboxFailed(Exception):
@@ -108,6 +118,7 @@ async def spawn(
     launch: Launch,
     preload: tuple[str, ...],
     look_seconds: float,
+    hold: Hold,
     on_end: Callable[[], None],
 ) -> Zygote:
     """A zygote that has greeted. Raises SandboxFailed, with what the program said."""
@@ -146,6 +157,8 @@ async def spawn(
             look_seconds=look_seconds,
             limits=dict(launch.limits),
             relay=launch.relay,
+            holder=hold.holder,
+            freeze_seconds=hold.freeze_seconds,
         )
     )
     if not await zygote.ready(START_SECONDS):

@@ -86,7 +86,8 @@ found""",
     Probe(name="make a user namespace", code=f"{SYSCALL}{IN_A_CHILD}tried(lambda: done(libc.unshare(0x10000000)))"),
     Probe(
         name="mount a file system",
-        code=f"{SYSCALL}{IN_A_CHILD}tried(lambda: done(libc.unshare(0x20000) or libc.mount(b'x', b'/tmp', b'tmpfs', 0, None)))",
+        code=f"{SYSCALL}{IN_A_CHILD}"
+        "tried(lambda: done(libc.unshare(0x20000) or libc.mount(b'x', b'/tmp', b'tmpfs', 0, None)))",
     ),
     Probe(name="use the kernel's key rings", code=SYSCALL + "call(KEYCTL, 0, -3, 1) >= 0"),
     Probe(name="use io_uring", code=SYSCALL + "call(425, 0, None) < 0 and ctypes.get_errno() not in (1, 38)"),
@@ -187,7 +188,8 @@ True""",
     Probe(
         name="leave daemons behind",
         alone=True,
-        code="import subprocess; print(*(subprocess.Popen(['sleep', '600'], start_new_session=True).pid for _ in range(5)))",
+        code="from subprocess import Popen; "
+        "print(*(Popen(['sleep', '600'], start_new_session=True).pid for _ in range(5)))",
         by_host="daemons",
     ),
     Probe(

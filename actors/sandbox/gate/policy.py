@@ -56,9 +56,9 @@ def is_public(address: str) -> bool:
         known = ipaddress.ip_address(address)
     except ValueError:
         return False
-    if isinstance(known, ipaddress.IPv6Address):
-        if known not in PUBLIC_6 or any(known in carrier for carrier in CARRIERS_OF_4):
-            return False
+    is_6 = isinstance(known, ipaddress.IPv6Address)
+    if is_6 and (known not in PUBLIC_6 or any(known in carrier for carrier in CARRIERS_OF_4)):
+        return False
     return known.is_global and not (known.is_multicast or known.is_reserved)
 
 

@@ -6,6 +6,7 @@ a moment later changes nothing, and each hop of a redirect is a request of its o
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -64,10 +65,7 @@ class Proxy:
     async def open(self, path: Path) -> None:
         """Listens there; what an earlier gateway has left is replaced."""
         if self._server is None:
-            path.unlink(missing_ok=True)
-            self._server = await asyncio.start_unix_server(self._met, path, limit=HEAD_BYTES)
-            path.parent.chmod(0o755)
-            path.chmod(0o666)  # the sandbox may be another user, who has nothing else of this folder
+            self._server = await asyncio.start_unix_server(self._met, sock=_door(path), limit=HEAD_BYTES)
 
     async def close(self) -> None:
         if self._server is not None:
@@ -131,6 +129,20 @@ class Proxy:
             if not self._log.exists() or self._log.stat().st_size < LOG_BYTES:
                 with self._log.open("a") as log:
                     log.write(line)
+
+
+def _door(path: Path) -> socket.socket:
+    """Bound by a name in an open folder: the whole path may be longer than the 107 bytes of a socket's address."""
+    path.unlink(missing_ok=True)
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        door.bind(f"/proc/self/fd/{folder}/{path.name}")
+    finally:
+        os.close(folder)
+    path.parent.chmod(0o755)
+    path.chmod(0o666)  # the sandbox may be another user, who has nothing else of this folder
+    return door
 
 
 def read_head(head: bytes) -> Wanted:

@@ -4,6 +4,8 @@ It forks a session when the host asks, keeps how each one ended until a host has
 Single-threaded, because it forks. It outlives its host: the next one connects to the socket `z`. When that socket's
 folder is gone nobody ever can, and the zygote ends, with all that is below it.
 
+While no host says that it holds the action, all below stands still: it may be somebody else's by now.
+
 Started with a socket as standard input, on which the host sends one frame, `config`: the folders, and the modules to
 load before the first fork. Without it (the host died in between) the zygote ends. That socket then is the first host's.
 """
@@ -15,10 +17,11 @@ import resource
 import select
 import signal
 import socket
+import time
 from pathlib import Path
 
 from . import relay, session
-from .system import adopt_orphans, end_all_below
+from .system import adopt_orphans, end_all_below, free_all_below, halt_all_below
 from .wire import Frame, Peer, pack
 
 BACKLOG = 8
@@ -44,7 +47,7 @@ def main() -> None:
         _limit(getattr(resource, f"RLIMIT_{name}"), limit)
     gc.collect()
     gc.freeze()
-    Zygote(Path(config["run"]), peer, config["look_seconds"], config["relay"]).serve()
+    Zygote(Path(config["run"]), peer, config).serve()
 
 
 def _limit(what: int, limit: int) -> None:
@@ -66,9 +69,12 @@ def _first_frame(peer: Peer) -> Frame | None:
 
 
 class Zygote:
-    def __init__(self, run: Path, peer: Peer, look_seconds: float, relay: str | None) -> None:
-        """`relay`: the host's proxy, to which the loopback is to lead."""
-        self._run, self._look_seconds, self._relay = run, look_seconds, relay
+    def __init__(self, run: Path, peer: Peer, config: Frame) -> None:
+        self._run, self._relay = run, config["relay"]
+        self._look_seconds: float = config["look_seconds"]
+        self._holder: str = config["holder"]
+        self._freeze_seconds: float = config["freeze_seconds"]
+        self._beat, self._frozen = time.monotonic(), False
         self._relays_left, self._relay_pid = RELAYS_MAX, 0
         # Sockets are bound by names in an open folder: the whole path may be longer than the 107 bytes they allow.
         self._folder = os.open(run, os.O_PATH | os.O_DIRECTORY)
@@ -95,7 +101,7 @@ class Zygote:
             poll.register(self._woken, select.POLLIN)
             if self._peer is not None:
                 poll.register(self._peer.sock, select.POLLIN | (select.POLLOUT if self._peer.unsent else 0))
-            ready = poll.poll(self._look_seconds * 1000 if self._peer is None else None)
+            ready = poll.poll(self._patience() * 1000)
             if self._peer is None and not (self._run / DOOR).exists():
                 end_all_below()
                 return
@@ -106,6 +112,23 @@ class Zygote:
                     self._reap()
                 else:
                     self._listen_to_peer()
+            if not self._frozen and time.monotonic() - self._beat > self._freeze_seconds:
+                self._frozen = True
+                halt_all_below()
+
+    def _patience(self) -> float:
+        """Seconds until there is something to look at without a word from anybody."""
+        until_frozen = self._look_seconds if self._frozen else self._beat + self._freeze_seconds - time.monotonic()
+        return max(0.01, min(until_frozen, self._look_seconds))
+
+    def _hear_beat(self, holder: str) -> None:
+        if holder != self._holder:  # the action was taken over
+            end_all_below()
+            os._exit(0)
+        self._beat = time.monotonic()
+        if self._frozen:
+            self._frozen = False
+            free_all_below()
 
     def _listen(self, name: str) -> socket.socket:
         door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -145,6 +168,8 @@ class Zygote:
             for frame in self._peer.receive():
                 if frame["t"] == "fork":
                     self._fork(stateful=frame["stateful"])
+                elif frame["t"] == "beat":
+                    self._hear_beat(frame["holder"])
                 elif frame["t"] == "heard":
                     self._ended.pop(frame["session"], None)
         except ConnectionError:
