@@ -39,13 +39,14 @@ class Crew:
         preload: tuple[str, ...],
         look_seconds: float,
         hold: Hold,
+        stubs: dict[str, tuple[str, str]],
         proxy: Proxy | None,
         cells: Cells,
         calls: Calls,
     ) -> None:
         self._folder, self._launch, self._preload = folder, launch, preload
         self._look_seconds = look_seconds
-        self._hold, self._proxy = hold, proxy
+        self._hold, self._stubs, self._proxy = hold, stubs, proxy
         self._beating: asyncio.Task[None] | None = None
         self._cells, self._calls = cells, calls
         self._zygote: Zygote | None = None
@@ -164,6 +165,7 @@ class Crew:
                 self._preload,
                 self._look_seconds,
                 self._hold,
+                self._stubs,
                 self._zygote_ended,
             )
             await self._take_hold()

@@ -99,7 +99,8 @@ class Config(Frame, frozen=True, kw_only=True):
     """The first frame to a zygote: its folders, and the modules to load before the first fork.
 
     Without a host it looks each `look_seconds` whether its folder is still there, and ends if not. `limits` are for it
-    and all that it starts. `relay`: the socket of the host's proxy, for which it keeps a door on the loopback.
+    and all that it starts. `relay`: the socket of the host's proxy, for which it keeps a door on the loopback. `stubs`
+    are signature and words by dotted name, for `help`.
     """
 
     run: str
@@ -110,6 +111,7 @@ class Config(Frame, frozen=True, kw_only=True):
     relay: str | None
     holder: str
     freeze_seconds: float
+    stubs: dict[str, tuple[str, str]]
 
 
 class Beat(Frame, frozen=True, kw_only=True):

@@ -82,6 +82,7 @@ class Sandbox:
         self._watching = False
         self._patience = patience_seconds
         self._cells = Cells(emit)
+        stubs = tuple(stubs)
         self._calls = Calls(stubs, emit)
         self._crew = Crew(
             self._folder,
@@ -89,6 +90,7 @@ class Sandbox:
             preload=preload,
             look_seconds=look_seconds,
             hold=Hold(holder=holder, freeze_seconds=freeze_seconds, holds=holds),
+            stubs={stub.method: (stub.signature, stub.doc) for stub in stubs},
             proxy=None if launch.relay is None else Proxy(Policy(allow=allow), directory / "network.log"),
             cells=self._cells,
             calls=self._calls,

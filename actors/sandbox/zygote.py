@@ -119,6 +119,7 @@ async def spawn(
     preload: tuple[str, ...],
     look_seconds: float,
     hold: Hold,
+    stubs: dict[str, tuple[str, str]],
     on_end: Callable[[], None],
 ) -> Zygote:
     """A zygote that has greeted. Raises SandboxFailed, with what the program said."""
@@ -159,6 +160,7 @@ async def spawn(
             relay=launch.relay,
             holder=hold.holder,
             freeze_seconds=hold.freeze_seconds,
+            stubs=stubs,
         )
     )
     if not await zygote.ready(START_SECONDS):

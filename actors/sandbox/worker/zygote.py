@@ -72,6 +72,7 @@ class Zygote:
     def __init__(self, run: Path, peer: Peer, config: Frame) -> None:
         self._run, self._relay = run, config["relay"]
         self._look_seconds: float = config["look_seconds"]
+        self._stubs: dict[str, list[str]] = config["stubs"]
         self._holder: str = config["holder"]
         self._freeze_seconds: float = config["freeze_seconds"]
         self._beat, self._frozen = time.monotonic(), False
@@ -184,7 +185,7 @@ class Zygote:
         if pid == 0:
             self._abandon()
             try:
-                session.serve(name, door, zygote, stateful=stateful)
+                session.serve(name, door, zygote, self._stubs, stateful=stateful)
             finally:
                 os._exit(session.FAILED)
         door.close()
