@@ -59,7 +59,10 @@ class Actor:
         self.box = work.box(key, self.happened)
         self.effects_running: set[str] = set()  # rpcs
         self.tools = TOOLS
-        self.instructions: Message = {"role": "system", "content": prompt.instructions(work.primitives.values())}
+        self.instructions: Message = {
+            "role": "system",
+            "content": prompt.instructions(work.primitives.values()) + work.notes,
+        }
         self._mail: deque[tuple[ActionCommand, int, asyncio.Future[None]]] = deque()
         self._inbox: deque[Happened] = deque()
         self._changed = asyncio.Event()

@@ -33,3 +33,9 @@ def stubs(primitives: Iterable[Primitive]) -> list[Stub]:
     """What the loop answers itself, then what the host provides."""
     own = [stub for stub in STUBS if stub.method in ("request_clarification", "act", "notify")]
     return [*own, STATUS, *(Stub(signature=one.signature, doc=one.doc) for one in primitives)]
+
+
+def granted(secrets: Iterable[tuple[str, str]]) -> str:
+    """Names of secrets, each with the host that it is for; "" if there are none."""
+    lines = "".join(f"- {name}: http://{host}/…\n" for name, host in secrets)
+    return f"\n\nRequests to these addresses (http, not https) are signed for you on the way:\n{lines}" if lines else ""

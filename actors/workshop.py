@@ -78,3 +78,4 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     now: Now
     operator: Callable[[str], None]
     waiting: Callable[[str, int], Awaitable[list[tuple[int, ActionCommand]]]]  # action's key, after which sequence
+    notes: str = ""  # what else the model is told at the top

@@ -15,6 +15,7 @@ import msgspec
 
 from actors import prompt as actor_prompt
 from actors.primitives import contacts as contact_cards
+from actors.sandbox.gate.policy import Grant, Policy
 from actors.sandbox.host import Sandbox
 from actors.supervisor import ActionHost
 from actors.workshop import Box, Caller, Limits, Primitive, Workshop
@@ -175,13 +176,21 @@ class App:
         for line in choice.careful:
             self.parts.operator(line)
 
+        secrets = settings.sandbox.secrets
+        policy = Policy(
+            allow=settings.sandbox.allow,
+            grants=tuple(
+                Grant(name=one.name, host=one.host, header=one.header, value=one.value.reveal()) for one in secrets
+            ),
+        )
+
         def box(key: str, emit: "Callable[[Happening], None]") -> Box:
             return Sandbox(
                 folder / key,
                 emit,
                 choice.isolation,
                 stubs=stubs,
-                allow=settings.sandbox.allow,
+                policy=policy,
                 holder=socket.gethostname(),
                 holds=guard.holds,
                 freeze_seconds=LEASE_SECONDS,
@@ -199,6 +208,7 @@ class App:
             ),
             now=utc_now,
             operator=self.parts.operator,
+            notes=actor_prompt.granted((one.name, one.host) for one in secrets),
             waiting=lambda key, after: host.waiting(key, after),  # noqa: PLW0108 - the host is made below
         )
         host = self.actions = ActionHost(broker, guard, self.worker, work)

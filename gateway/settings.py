@@ -170,6 +170,15 @@ class ActorsSettings(Table, frozen=True, kw_only=True):
     max_minutes: Annotated[float, msgspec.Meta(gt=0)] = 120.0
 
 
+class GrantSettings(Table, frozen=True, kw_only=True):
+    """A secret that the host uses for actors' code in requests to `host`, and that the code never sees."""
+
+    name: str
+    host: HostPattern
+    value: Secret
+    header: str = "Authorization"
+
+
 class SandboxSettings(Table, frozen=True, kw_only=True):
     """`allow_unisolated` must be said: code then runs in a plain child process, and the other keys bind nobody.
 
@@ -183,6 +192,7 @@ class SandboxSettings(Table, frozen=True, kw_only=True):
     python: Path | None = None
     memory_mb: Annotated[int, msgspec.Meta(ge=256)] = 2048
     disk_mb: Annotated[int, msgspec.Meta(ge=64)] = 2048
+    secrets: tuple[GrantSettings, ...] = ()
 
 
 class Settings(Table, frozen=True, kw_only=True):

@@ -30,6 +30,7 @@ FRESH_CHARACTERS = 20_000
 NAMES_SECONDS = 1.0
 PATIENCE_SECONDS = (2.0, 5.0)
 LOOK_SECONDS = 30.0
+NOWHERE = Policy(allow=())
 FREEZE_SECONDS = 10.0  # as long as a lease: then somebody else may hold it
 PRELOAD = ("asyncio", "collections", "csv", "dataclasses", "datetime", "json", "math", "random", "re", "subprocess")
 ALWAYS = {
@@ -56,7 +57,7 @@ class Sandbox:
         *,
         stubs: Iterable[Stub] = STUBS,
         environment: Mapping[str, str] | None = None,
-        allow: tuple[str, ...] = (),
+        policy: Policy = NOWHERE,
         preload: tuple[str, ...] = PRELOAD,
         patience_seconds: tuple[float, float] = PATIENCE_SECONDS,
         look_seconds: float = LOOK_SECONDS,
@@ -67,7 +68,7 @@ class Sandbox:
         """`directory` is for this sandbox alone, its `workspace` is where the code runs.
 
         `environment` is added to the few variables that the code gets; nothing of the gateway's own is passed on.
-        `allow`: the hosts that its proxy lets through, where its isolation has one. `patience_seconds`: from the first
+        `policy`: what its proxy lets through, where its isolation has one. `patience_seconds`: from the first
         interrupt to the second, and from that to the end of the session. `look_seconds`: how often a sandbox without a
         gateway looks whether `directory` is still there; it ends when that is gone.
         `holds`: whether `holder` holds the action at this moment. When it does not for `freeze_seconds`, all stands
@@ -91,7 +92,7 @@ class Sandbox:
             look_seconds=look_seconds,
             hold=Hold(holder=holder, freeze_seconds=freeze_seconds, holds=holds),
             stubs={stub.method: (stub.signature, stub.doc) for stub in stubs},
-            proxy=None if launch.relay is None else Proxy(Policy(allow=allow), directory / "network.log"),
+            proxy=None if launch.relay is None else Proxy(policy, directory / "network.log"),
             cells=self._cells,
             calls=self._calls,
         )

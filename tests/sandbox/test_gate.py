@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from actors.sandbox.gate.policy import Policy, Refused, is_public
+from actors.sandbox.gate.policy import Grant, Policy, Refused, is_public
 from actors.sandbox.gate.proxy import Proxy, Streams, read_head
 
 PUBLIC = "93.184.216.34"
+GRANT = Grant(name="key", host="keyed.test.example", header="Authorization", value="Bearer a-secret")
 INSIDE = [
     "127.0.0.1",
     "10.0.0.1",
@@ -54,6 +55,7 @@ class Net:
     def __init__(self) -> None:
         self.names = {
             "ok.test.example": [[PUBLIC]],
+            "keyed.test.example": [[PUBLIC]],
             "inside.test.example": [["127.0.0.1"]],
             "mixed.test.example": [[PUBLIC, "10.0.0.1", "93.184.216.35"]],
             "rebind.test.example": [[PUBLIC], ["127.0.0.1"]],
@@ -69,6 +71,9 @@ class Net:
     async def connect(self, address: str, port: int) -> Streams:
         self.connected.append((address, port))
         return await asyncio.open_connection("127.0.0.1", self.port)
+
+    async def connect_tls(self, address: str, port: int, name: str) -> Streams:
+        return await self.connect(address, port)
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -93,7 +98,13 @@ async def net() -> AsyncIterator[Net]:
 
 @pytest_asyncio.fixture
 async def proxy(net: Net, tmp_path: Path) -> AsyncIterator[Path]:
-    made = Proxy(Policy(allow=("*.test.example",)), tmp_path / "network.log", resolve=net.resolve, connect=net.connect)
+    made = Proxy(
+        Policy(allow=("*.test.example",), grants=(GRANT,)),
+        tmp_path / "network.log",
+        resolve=net.resolve,
+        connect=net.connect,
+        connect_tls=net.connect_tls,
+    )
     await made.open(tmp_path / "proxy")
     yield tmp_path / "proxy"
     await made.close()
@@ -185,3 +196,14 @@ async def test_a_tunnel_passes_bytes_on(proxy: Path, net: Net) -> None:
 def test_what_is_no_request_is_refused(head: bytes) -> None:
     with pytest.raises(Refused):
         read_head(head)
+
+
+async def test_a_granted_secret_is_added_on_the_way_and_never_handed_over(proxy: Path, net: Net) -> None:
+    request = "GET http://keyed.test.example/ HTTP/1.1\r\nAuthorization: mine\r\nAccept: */*\r\n\r\n"
+    answer = await said(proxy, request)
+    assert answer.endswith(b"hello")
+    assert b"a-secret" not in answer
+    assert net.connected == [(PUBLIC, 443)]
+    head = b"GET / HTTP/1.1\r\nAuthorization: Bearer a-secret\r\nHost: keyed.test.example\r\nAccept: */*\r\n"
+    assert net.heard == [head + b"Connection: close\r\n\r\n"]
+    assert "a-secret" not in (proxy.parent / "network.log").read_text() + repr(GRANT)

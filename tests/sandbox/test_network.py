@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest_asyncio
 
+from actors.sandbox.gate.policy import Policy
 from actors.sandbox.isolation.words import Network
 from tests.sandbox.desk import Desk, hardened
 
@@ -34,7 +35,7 @@ async def server() -> AsyncIterator[int]:
 
 
 async def answer(tmp_path: Path, network: Network, url: str) -> str:
-    desk = Desk(tmp_path / network, isolation=await hardened(network=network), allow=("*.example.org",))
+    desk = Desk(tmp_path / network, isolation=await hardened(network=network), policy=Policy(allow=("*.example.org",)))
     try:
         return (await desk.run(ASK.format(url))).value
     finally:

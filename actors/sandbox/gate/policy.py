@@ -18,10 +18,23 @@ class Refused(Exception):
     """Why a request does not pass; the text goes to the code that made it, and to the log."""
 
 
+class Grant(msgspec.Struct, frozen=True, kw_only=True):
+    """A secret that the host uses for the code: requests to `host` get this header. The code never has it."""
+
+    name: str
+    host: str
+    header: str
+    value: str
+
+    def __repr__(self) -> str:
+        return f"Grant({self.name} for {self.host})"
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """`allow`: names, `*.` before one for all below it, `*` for all."""
+    """`allow`: names, `*.` before one for all below it, `*` for all. The hosts of `grants` are allowed too."""
 
     allow: tuple[str, ...]
+    grants: tuple[Grant, ...] = ()
     http_ports: frozenset[int] = frozenset({80})
     tls_ports: frozenset[int] = frozenset({443})
 
@@ -30,9 +43,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         name = text.lower().removesuffix(".")
         if not NAME.fullmatch(name):
             raise Refused(f"{text!r} is no name of a host on the internet; addresses are not allowed")
-        if not any(_fits(name, pattern) for pattern in self.allow):
+        if self.grant(name) is None and not any(_fits(name, pattern) for pattern in self.allow):
             raise Refused(f"{name} is not allowed here: whoever runs this assistant can add it to [sandbox] allow")
         return name
+
+    def grant(self, host: str) -> Grant | None:
+        return next((grant for grant in self.grants if grant.host == host), None)
 
     def port(self, port: int, *, tls: bool) -> int:
         allowed = self.tls_ports if tls else self.http_ports

@@ -2,12 +2,16 @@
 
 Names are looked up here, and the address that was checked is the one that is connected to: a name that leads elsewhere
 a moment later changes nothing, and each hop of a redirect is a request of its own. What passes is not looked into.
+
+Where the operator has granted a secret for a host, code asks for `http://` there, over this socket and no network; the
+request goes on by TLS, with the header that the code never sees. A tunnel to that host is passed on as it is.
 """
 
 import asyncio
 import contextlib
 import os
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +27,7 @@ BYTES_MAX = 1 << 30  # of one connection, both ways
 CONNECTIONS_MAX = 64
 LOG_BYTES = 1 << 20
 READ_BYTES = 1 << 16
+HTTPS = 443
 HOP_BY_HOP = frozenset(("proxy-connection", "proxy-authorization", "connection", "keep-alive", "host", "te", "upgrade"))
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -37,6 +42,11 @@ async def resolve(name: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
+async def connect_tls(address: str, port: int, name: str) -> Streams:
+    """To the address that was checked, whose certificate must be that of the name."""
+    return await asyncio.open_connection(address, port, ssl=ssl.create_default_context(), server_hostname=name)
+
+
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """One request's head. `first` is what the far side gets of it: nothing of a CONNECT."""
 
@@ -45,6 +55,13 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     port: int
     tls: bool
     first: bytes
+
+    def with_header(self, name: str, value: str) -> "Wanted":
+        """In place of any of that name."""
+        mark = f"{name.lower()}:".encode()
+        lines = [line for line in self.first.split(b"\r\n") if not line.lower().startswith(mark)]
+        lines.insert(1, f"{name}: {value}".encode("latin-1"))
+        return msgspec.structs.replace(self, first=b"\r\n".join(lines))
 
 
 class Proxy:
@@ -57,8 +74,10 @@ class Proxy:
         *,
         resolve: Callable[[str, int], Awaitable[list[str]]] = resolve,
         connect: Callable[[str, int], Awaitable[Streams]] = asyncio.open_connection,
+        connect_tls: Callable[[str, int, str], Awaitable[Streams]] = connect_tls,
     ) -> None:
-        self._policy, self._log, self._resolve, self._connect = policy, log, resolve, connect
+        self._policy, self._log, self._resolve = policy, log, resolve
+        self._connect, self._connect_tls = connect, connect_tls
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
 
@@ -99,9 +118,10 @@ class Proxy:
         try:
             wanted = read_head(head)
             host = self._policy.host(wanted.host)
-            port = self._policy.port(wanted.port, tls=wanted.tls)
+            grant = None if wanted.tls else self._policy.grant(host)
+            port = self._policy.port(wanted.port, tls=wanted.tls) if grant is None else HTTPS
             addresses = self._policy.addresses(host, await self._resolve(host, port))
-            far = await self._reach(host, addresses, port)
+            far = await self._reach(host, addresses, port, tls=grant is not None)
         except Refused as why:
             self._note("refused", f"{what}: {why}")
             return await _refuse(writer, 403, str(why))
@@ -109,17 +129,19 @@ class Proxy:
         try:
             if wanted.tls:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            far[1].write(wanted.first)
+            far[1].write((wanted.with_header(grant.header, grant.value) if grant else wanted).first)
             left = [BYTES_MAX]
             await asyncio.gather(_pump(reader, far[1], left), _pump(far[0], writer, left), return_exceptions=True)
         finally:
             await _end(far[1])
         return None
 
-    async def _reach(self, host: str, addresses: list[str], port: int) -> Streams:
+    async def _reach(self, host: str, addresses: list[str], port: int, *, tls: bool) -> Streams:
         for address in addresses:
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(CONNECT_SECONDS):
+                    if tls:
+                        return await self._connect_tls(address, port, host)
                     return await self._connect(address, port)
         raise Refused(f"{host} cannot be reached")
 
@@ -169,6 +191,12 @@ def read_head(head: bytes) -> Wanted:
     return Wanted(method=method, host=host, port=port or 80, tls=False, first=first.encode("latin-1"))
 
 
+def _say_end(writer: asyncio.StreamWriter) -> None:
+    """TLS has no half of an end: there the other side's answer is waited for, or its silence."""
+    if writer.can_write_eof():
+        writer.write_eof()
+
+
 async def _end(writer: asyncio.StreamWriter) -> None:
     writer.close()
     with contextlib.suppress(OSError):
@@ -189,7 +217,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, left
             async with asyncio.timeout(IDLE_SECONDS):
                 data = await reader.read(READ_BYTES)
                 if not data:
-                    return writer.write_eof()
+                    return _say_end(writer)
                 left[0] -= len(data)
                 writer.write(data)
                 await writer.drain()
