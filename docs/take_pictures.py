@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from playwright.async_api import Page, async_playwright
+from playwright.async_api import Error, Page, async_playwright
 
 from frontdesk.demo import tour
 from frontdesk.demo.find_model import Found
@@ -51,7 +51,7 @@ async def _open(page: Page, url: str) -> None:
         try:
             await page.goto(url)
             break
-        except Exception:  # noqa: BLE001 - it is not listening yet
+        except Error:  # it is not listening yet
             await asyncio.sleep(0.1)
     await page.get_by_text("connected").wait_for()
     await page.wait_for_timeout(500)

@@ -89,7 +89,7 @@ def kill(root: int, started: int) -> None:
     _wait_until_reaped(root)
     try:
         ending = os.pidfd_open(root)
-    except ProcessLookupError:
+    except ProcessLookupError:  # it ended by itself, just now
         return
     try:
         _send(root, signal.SIGKILL)
