@@ -106,11 +106,11 @@ def kill_namespace(first: int, started: int, keeper: int) -> None:
     try:
         ending = os.pidfd_open(first)
     except ProcessLookupError:
-        return _collect(keeper)
+        return _collect(keeper, started)
     try:
         seen = look(first)
         if seen is None or seen.started != started:  # the number is somebody else's by now
-            return _collect(keeper)
+            return _collect(keeper, started)
         signal.pidfd_send_signal(ending, signal.SIGKILL)
         poll = select.poll()
         poll.register(ending, select.POLLIN)
@@ -119,11 +119,14 @@ def kill_namespace(first: int, started: int, keeper: int) -> None:
         pass
     finally:
         os.close(ending)
-    return _collect(keeper)
+    return _collect(keeper, started)
 
 
-def _collect(keeper: int) -> None:
+def _collect(keeper: int, started: int) -> None:
     """It ends by itself when its first process has; an earlier gateway's is none of ours to wait for."""
+    seen = look(keeper)
+    if seen is None or seen.started > started:  # younger than its child: the number is somebody else's by now
+        return
     deadline = time.monotonic() + END_SECONDS
     try:
         while os.waitpid(keeper, os.WNOHANG) == (0, 0) and time.monotonic() < deadline:

@@ -54,9 +54,21 @@ def _walk(folder: Path) -> Iterator[tuple[tuple[str, int], os.stat_result]]:
     for _, folders, files, descriptor in os.fwalk(folder, follow_symlinks=False):
         for name in (*folders, *files):
             try:
-                yield (name, descriptor), os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                seen = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                if stat.S_ISDIR(seen.st_mode) and seen.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+                    _open_up(name, descriptor)
+                yield (name, descriptor), seen
             except OSError:
                 continue
+
+
+def _open_up(name: str, parent: int) -> None:
+    """A folder that its owner has closed would not be counted."""
+    folder = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        os.chmod(f"/proc/self/fd/{folder}", stat.S_IRWXU)
+    finally:
+        os.close(folder)
 
 
 def _files_in(tmp: Path) -> int:

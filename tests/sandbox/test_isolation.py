@@ -116,6 +116,13 @@ def test_what_is_kept_is_measured_without_following_links(tmp_path: Path) -> Non
     assert quota.exceeded((tmp_path / "gone",), tmp_path / "gone", Quota(bytes=1, files=1)) == ""
 
 
+def test_a_folder_that_is_closed_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed" / "big").write_bytes(b"x" * (2 << 20))
+    (tmp_path / "closed").chmod(0)
+    assert "more than 1 MB" in quota.exceeded((tmp_path,), None, Quota(bytes=1 << 20, files=10))
+
+
 def test_what_was_written_last_is_removed_and_nothing_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "box" / "inner").mkdir(parents=True)
     (tmp_path / "outside").mkdir()

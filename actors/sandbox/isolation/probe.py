@@ -66,11 +66,10 @@ async def find_tools(python: str | None) -> Tools | Unavailable:
     bubblewrap = shutil.which("bwrap", path="/usr/bin:/bin:/usr/local/bin")
     if bubblewrap is None:
         return Unavailable(why="bubblewrap (bwrap) is not installed", mend="apt-get install bubblewrap")
-    said = await _run(bubblewrap, "--version")
+    said, interpreter = await asyncio.gather(_run(bubblewrap, "--version"), _interpreter(python))
     version = _version(said)
     if version < OLDEST_BUBBLEWRAP:
         return Unavailable(why=f"bubblewrap is too old ({said})", mend="install version 0.5 or newer")
-    interpreter = await _interpreter(python)
     if isinstance(interpreter, Unavailable):
         return interpreter
     return Tools(bubblewrap=bubblewrap, can_close=version >= FIRST_THAT_CLOSES, interpreter=interpreter)
