@@ -21,7 +21,7 @@ from actors.sandbox.isolation.bare import Bare
 from actors.sandbox.isolation.hardened import Hardened
 from actors.sandbox.isolation.probe import find_tools
 from actors.sandbox.isolation.words import Isolation, Unavailable
-from actors.sandbox.words import CellDone
+from actors.sandbox.words import CellDone, CellLost
 from gateway.hiding import hide_memory
 from tests.escape.probes import FORGERY, PROBES, Probe
 from tests.sandbox.desk import Desk, alive
@@ -29,6 +29,7 @@ from tests.sandbox.desk import Desk, alive
 SECRET = "a-secret-of-the-escape-suite"
 DISK_MB, MEMORY_MB, FILES_MAX = 64, 256, 2_000
 HOST_GROWTH_KB = 50 << 10
+PATIENCE = 4  # times that of a desk
 
 
 class House:
@@ -101,10 +102,7 @@ async def _all(house: House, isolation: Isolation, probes: list[Probe], found: d
     try:
         for probe in probes:
             look = LOOKS[probe.by_host] if probe.by_host else by_itself
-            try:
-                found[probe.name] = "open" if await look(house, desk, names + probe.code) else "blocked"
-            except TimeoutError:
-                found[probe.name] = f"hangs: {desk.told} {desk.sandbox.running()}"
+            found[probe.name] = "open" if await look(house, desk, names + probe.code) else "blocked"
     finally:
         await desk.sandbox.kill()
 
@@ -112,19 +110,29 @@ async def _all(house: House, isolation: Isolation, probes: list[Probe], found: d
 # --- who decides -----------------------------------------------------------------------------------------------------
 
 
+async def ended(desk: Desk, cell: str) -> CellDone | CellLost:
+    """On a busy machine a bomb takes longer than a desk is patient."""
+    for _ in range(PATIENCE - 1):
+        try:
+            return await desk.end(cell)
+        except TimeoutError:
+            continue
+    return await desk.end(cell)
+
+
 async def by_itself(house: House, desk: Desk, code: str) -> bool:
-    ended = await desk.end(await desk.begin(code))
-    return isinstance(ended, CellDone) and ended.status == "ok" and ended.value == "True"
+    end = await ended(desk, await desk.begin(code))
+    return isinstance(end, CellDone) and end.status == "ok" and end.value == "True"
 
 
 async def flood(house: House, desk: Desk, code: str) -> bool:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    await desk.end(await desk.begin(code))
+    await ended(desk, await desk.begin(code))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before > HOST_GROWTH_KB
 
 
 async def udp(house: House, desk: Desk, code: str) -> bool:
-    await desk.end(await desk.begin(code))
+    await ended(desk, await desk.begin(code))
     try:
         return bool(house.udp.recv(100))
     except BlockingIOError:
@@ -132,7 +140,7 @@ async def udp(house: House, desk: Desk, code: str) -> bool:
 
 
 async def link(house: House, desk: Desk, code: str) -> bool:
-    await desk.end(await desk.begin(code))
+    await ended(desk, await desk.begin(code))
     try:
         return SECRET in take_out(desk.sandbox.workspace, "report.txt").decode()
     except Refused:
@@ -140,7 +148,7 @@ async def link(house: House, desk: Desk, code: str) -> bool:
 
 
 async def socket_link(house: House, desk: Desk, code: str) -> bool:
-    await desk.end(await desk.begin(code))
+    await ended(desk, await desk.begin(code))
     folder = Folder(desk.sandbox.workspace.parent)
     try:
         _, writer = await connect(folder.run, "s77")

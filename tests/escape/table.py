@@ -15,7 +15,7 @@ from tests.escape.probes import PROBES
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "SECURITY.md"
 ORDINARY_UID = "61001"
-SECONDS = 90
+SECONDS = 120
 COLUMNS = ("hardened, root", "hardened, ordinary user", "bare, root", "bare, ordinary user")
 BEGIN, END = "<!-- probes -->\n", "<!-- end of probes -->"
 
