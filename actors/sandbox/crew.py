@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from actors.sandbox.zygote import Hold, Zygote
 
 CATCH_UP_SECONDS = 1.0
 POST_MORTEM_SECONDS = 1.0
+EMPTY_SECONDS = 0.5
 BEATS = 5  # in the time after which silence means that nobody holds it
 
 
@@ -249,10 +251,15 @@ class Crew:
 
 
 def _remove(cgroups: tuple[str, ...]) -> None:
-    """They are empty now, if they were made at all."""
+    """If they were made at all. The kernel empties them a little after the last process has ended."""
+    deadline = time.monotonic() + EMPTY_SECONDS
     for path in cgroups:
-        with contextlib.suppress(OSError):
-            os.rmdir(path)
+        while os.path.isdir(path):
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.005)
 
 
 def _describe(code: int | None) -> str:
