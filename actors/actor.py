@@ -95,7 +95,7 @@ class Actor:
     @property
     def instructions(self) -> Message:
         if self._instructions is None:
-            text = prompt.instructions(self.work.primitives.values(), self.only)
+            text = prompt.instructions(self.work.primitives.values(), self.only) + self.work.told
             self._instructions = {"role": "system", "content": text}
         return self._instructions
 

@@ -29,8 +29,8 @@ async def take(actor: "Actor", happening: Happened) -> None:
     match happening:
         case CellDone(cell=cell, status=status, value=value) if cell in jobs:
             output = "\n".join(part for part in (actor.box.fresh(cell).rstrip(), value) if part)
-            text = f"{cell} ended: {status}.\n{output}" if output else f"{cell} ended: {status}."
-            await _end_cell(actor, cell, text, failed=status == "error")
+            text = f"{cell} ended: {status}{actor.work.limits.code_tag}."
+            await _end_cell(actor, cell, f"{text}\n{output}" if output else text, failed=status == "error")
         case CellLost(cell=cell, why=why) if cell in jobs:
             output = actor.box.fresh(cell).rstrip()
             text = f"{cell} is lost: {why} What it had done by then is not known."

@@ -48,3 +48,9 @@ def stubs(primitives: Iterable[Primitive], only: str = "") -> list[Stub]:
         return given
     own = [stub for stub in STUBS if stub.method in ("request_clarification", "act", "notify")]
     return [*own, STATUS, *given, *(reader.stub for reader in available(provided))]
+
+
+def granted(secrets: Iterable[tuple[str, str]]) -> str:
+    """Names of secrets, each with the host that it is for; "" if there are none."""
+    lines = "".join(f"- {name}: http://{host}/…\n" for name, host in secrets)
+    return f"\n\nRequests to these addresses (http, not https) are signed for you on the way:\n{lines}" if lines else ""

@@ -72,6 +72,7 @@ class Limits(Record, frozen=True, kw_only=True):
     """`max_steps` to `max_minutes`: of an action with all below it, since a person's last word to it; there it asks.
 
     `code_refused` says why code may not run. The times are those of an idle session and of an open question.
+    `code_tag` stands in every result of code: what there is to know about how it ran.
     """
 
     max_steps: int = 60
@@ -87,6 +88,7 @@ class Limits(Record, frozen=True, kw_only=True):
     max_depth: int = 3
     max_children: int = 8
     code_refused: str = ""
+    code_tag: str = ""
 
 
 async def _no_notes(person: Person, conversation: str) -> tuple[str, ...]:
@@ -103,3 +105,4 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     notes: Callable[[Person, str], Awaitable[tuple[str, ...]]] = _no_notes  # person, conversation; see `gateway.notes`
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     waiting: Callable[[str, int], Awaitable[list[tuple[int, ActionCommand]]]]  # action's key, after which sequence
+    told: str = ""  # what else the model is told at the top

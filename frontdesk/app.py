@@ -7,7 +7,6 @@ import asyncio
 import logging
 import os
 import socket
-import sys
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from actors.primitives import contacts as contact_cards
 from actors.primitives import notes as note_primitives
 from actors.primitives import tasks as task_primitives
 from actors.primitives import transcripts
+from actors.sandbox.gate.policy import Grant, Policy
 from actors.sandbox.host import Sandbox
 from actors.supervisor import ActionHost
 from actors.workshop import Box, Caller, Limits, Primitive, Workshop
@@ -27,6 +27,7 @@ from brain.hold import Pace
 from brain.manager import Manager
 from frontdesk.console import Console
 from frontdesk.history import LaneHistory, sees
+from frontdesk.isolation import choose
 from gateway import live
 from gateway.addresses import Address, journal_key
 from gateway.broker.protocol import Broker, Unconfirmed
@@ -51,11 +52,6 @@ log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 10.0
 STOP_SECONDS = 8.0
-UNISOLATED = "code of actors runs on this machine without isolation (sandbox.allow_unisolated)"
-NO_CODE = (
-    "code does not run here: this version has no isolation yet, and [sandbox] allow_unisolated is not set. "
-    "Tell the person that whoever runs this assistant must set it"
-)
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,10 +208,29 @@ class App:
         ]
         stubs = actor_prompt.stubs(primitives)
         folder = settings.store.path.resolve().parent / f"{settings.store.path.name}.actions"
-        python = str(settings.sandbox.python or sys.executable)
+        choice = await choose(settings.sandbox)
+        for line in choice.careful:
+            self.parts.operator(line)
+
+        secrets = settings.sandbox.secrets
+        policy = Policy(
+            allow=settings.sandbox.allow,
+            grants=tuple(
+                Grant(name=one.name, host=one.host, header=one.header, value=one.value.reveal()) for one in secrets
+            ),
+        )
 
         def box(key: str, emit: "Callable[[Happening], None]") -> Box:
-            return Sandbox(folder / key, emit, python, stubs=stubs)
+            return Sandbox(
+                folder / key,
+                emit,
+                choice.isolation,
+                stubs=stubs,
+                policy=policy,
+                holder=socket.gethostname(),
+                holds=guard.holds,
+                freeze_seconds=LEASE_SECONDS,
+            )
 
         work = Workshop(
             model=self.parts.actor_model,
@@ -229,11 +244,13 @@ class App:
                 max_live=settings.actors.max_live,
                 hibernate_after=settings.actors.hibernate_after,
                 close_after=settings.actors.close_after,
-                code_refused="" if settings.sandbox.allow_unisolated else NO_CODE,
+                code_refused=choice.refused,
+                code_tag=choice.tag,
             ),
             now=utc_now,
             operator=self.parts.operator,
             notes=partial(self._noted, notes),
+            told=actor_prompt.granted((one.name, one.host) for one in secrets),
             waiting=lambda key, after: host.waiting(key, after),  # noqa: PLW0108 - the host is made below
         )
         host = self.actions = ActionHost(broker, guard, self.worker, work)

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import sys
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +10,7 @@ import click
 
 from actors.sandbox.host import Sandbox
 from actors.sandbox.words import CellDone, Happening
+from frontdesk.isolation import choose
 from frontdesk.models import REHEARSAL, Models
 from gateway.broker.sqlite import SqliteBroker, StoreUnusable
 from gateway.llm.model import Model, ModelError, Request
@@ -94,12 +94,12 @@ async def _answers(part: str, model: Model) -> Finding:
 
 
 async def _sandbox(settings: Settings) -> Finding:
-    if not settings.sandbox.allow_unisolated:
-        mend = "this version has no isolation: set [sandbox] allow_unisolated = true, where that is right"
-        return Finding(part="sandbox", well=False, text=f"code of actors does not run: {mend}")
+    choice = await choose(settings.sandbox)
+    if choice.refused:
+        return Finding(part="sandbox", well=False, text=f"code of actors does not run: {choice.missing}")
     done: asyncio.Future[Happening] = asyncio.get_running_loop().create_future()
     with tempfile.TemporaryDirectory(prefix="frontdesk-doctor-") as folder:
-        box = Sandbox(Path(folder), done.set_result, str(settings.sandbox.python or sys.executable))
+        box = Sandbox(Path(folder), done.set_result, choice.isolation)
         try:
             await box.execute("cell1", "6 * 7", stateful=False)
             async with asyncio.timeout(SANDBOX_SECONDS):
@@ -110,8 +110,10 @@ async def _sandbox(settings: Settings) -> Finding:
             await box.kill()
             await box.close()
     well = isinstance(happening, CellDone) and happening.value == "42"
-    text = "Python runs, without isolation (allow_unisolated)" if well else f"Python does not run: {happening}"
-    return Finding(part="sandbox", well=well, text=text)
+    if not well:
+        return Finding(part="sandbox", well=False, text=f"Python does not run: {happening}")
+    how = "isolated" if choice.missing is None else f"without isolation (allow_unisolated): {choice.missing}"
+    return Finding(part="sandbox", well=True, text=f"Python runs, {how}")
 
 
 def _web(settings: Settings) -> Finding:

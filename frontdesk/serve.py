@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from actors.workshop import Primitive
-from frontdesk.app import UNISOLATED, App, Parts
+from frontdesk.app import App, Parts
+from frontdesk.isolation import Choice, choose
 from frontdesk.models import REHEARSAL, Models
 from gateway import logs
 from gateway.broker.sqlite import StoreUnusable
+from gateway.hiding import hide_memory
 from gateway.holding import CannotServe
 from gateway.settings import Settings, all_secrets
 
@@ -49,10 +51,12 @@ async def serve(
     """Until SIGTERM or SIGINT, then ends cleanly. Raises CannotStart."""
     if settings.model.name is None or settings.actor_model.name is None:
         raise CannotStart('no model is set: write [model] name = "openai/…" (or "rehearsal") in config.toml.')
+    hide_memory()
     token = local_token(settings)
     scrub = logs.Scrubber([*all_secrets(settings), token])
     logs.setup(scrub, verbose=verbose)
     models = Models(settings, logs.operator, pace_seconds=pace_seconds)
+    choice = await choose(settings.sandbox)
     app = App(
         settings,
         Parts(
@@ -60,13 +64,13 @@ async def serve(
             actor_model=models.actors,
             operator=logs.operator,
             primitives=primitives(settings),
-            banner=signs(settings),
+            banner=signs(settings, choice),
             token=token,
             started=models.start,
             opened=_say_opened,
         ),
     )
-    for line in banner(settings):
+    for line in banner(settings, choice):
         print(line, file=sys.stderr)  # noqa: T201 - before anything else, for whoever starts it
     running = asyncio.create_task(app.run())
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -81,17 +85,14 @@ async def serve(
         await models.close()
 
 
-def banner(settings: Settings) -> list[str]:
-    lines = [f"{settings.assistant.name}: {model_line(settings)}"]
-    if settings.sandbox.allow_unisolated:
-        lines.append(f"Careful: {UNISOLATED}.")
-    return lines
+def banner(settings: Settings, choice: Choice) -> list[str]:
+    return [f"{settings.assistant.name}: {model_line(settings)}", *choice.careful]
 
 
-def signs(settings: Settings) -> list[str]:
+def signs(settings: Settings, choice: Choice) -> list[str]:
     """The same in a few words, for the head of the page."""
     rules = ["rehearsal model: rules, not a language model"] if settings.model.name == REHEARSAL else []
-    return rules + (["code runs without isolation"] if settings.sandbox.allow_unisolated else [])
+    return rules + choice.signs
 
 
 def model_line(settings: Settings) -> str:

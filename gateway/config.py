@@ -20,6 +20,7 @@ import msgspec
 from gateway.addresses import Address
 from gateway.settings import (
     NOT_YET,
+    HostPattern,
     HttpUrl,
     Listen,
     MailAddress,
@@ -31,6 +32,7 @@ from gateway.settings import (
     Table,
     WebSettings,
     duration,
+    host_pattern,
     http_url,
     known_keys,
     mail_address,
@@ -99,6 +101,7 @@ class _Reader:
         self._environ = environ
         self._parse: dict[Any, Callable[[str], Any]] = {
             Address: _address,
+            HostPattern: host_pattern,
             HttpUrl: http_url,
             Listen: Listen.parse,
             MailAddress: mail_address,

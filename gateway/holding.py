@@ -26,6 +26,9 @@ class Guard:
     def __init__(self, lease: Lease) -> None:
         self._lease = lease
 
+    def holds(self) -> bool:
+        return boot_seconds() < self._lease.deadline
+
     def check(self) -> None:
         if boot_seconds() >= self._lease.deadline:
             raise Deposed("the lease ran out here: no effect may leave")

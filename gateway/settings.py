@@ -29,10 +29,6 @@ NOT_YET = frozenset(
         "mediums.slack.signing_secret",
         "mediums.slack.listen",
         "access.unknown = 'pair'",
-        "sandbox.network = 'none'",
-        "sandbox.network = 'proxy'",
-        "sandbox.allow",
-        "sandbox.memory_mb",
     }
 )
 
@@ -98,6 +94,17 @@ def duration(text: str) -> timedelta:
     if found is None or float(found[1]) == 0:
         raise ValueError(f'"{text}" is no duration: write a number and s, min, h or d, as in "12h"')
     return timedelta(seconds=float(found[1]) * _SECONDS[found[2]])
+
+
+HostPattern = NewType("HostPattern", str)
+
+
+def host_pattern(text: str) -> HostPattern:
+    """A host's name; `*.` and a name, for all below it; `*` for all. Raises ValueError for anything else."""
+    name = text.lower().removeprefix("*.")
+    if text != "*" and not re.fullmatch(r"([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?\.)+[a-z][a-z0-9-]*", name):
+        raise ValueError(f'"{text}" is no name of a host: write it as in "api.example.org" or "*.example.org"')
+    return HostPattern(text.lower())
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,12 +228,29 @@ class ActorsSettings(Table, frozen=True, kw_only=True):
     close_after: timedelta = timedelta(days=30)
 
 
+class GrantSettings(Table, frozen=True, kw_only=True):
+    """A secret that the host uses for actors' code in requests to `host`, and that the code never sees."""
+
+    name: str
+    host: HostPattern
+    value: Secret
+    header: str = "Authorization"
+
+
 class SandboxSettings(Table, frozen=True, kw_only=True):
-    """`allow_unisolated` must be said: in this version code runs in a plain child process."""
+    """`allow_unisolated` must be said: code then runs in a plain child process, and the other keys bind nobody.
+
+    `allow`: the names of hosts that the proxy lets through, `*.` before one for all below it. `python` None looks for
+    one that others than the gateway's user can read.
+    """
 
     allow_unisolated: bool = False
-    network: Literal["host"] = "host"
+    network: Literal["none", "proxy", "host"] = "proxy"
+    allow: tuple[HostPattern, ...] = ()
     python: Path | None = None
+    memory_mb: Annotated[int, msgspec.Meta(ge=256)] = 2048
+    disk_mb: Annotated[int, msgspec.Meta(ge=64)] = 2048
+    secrets: tuple[GrantSettings, ...] = ()
 
 
 class Settings(Table, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ It ends once: by the other side, by a frame that is none, or by `close`. What fr
 
 import asyncio
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -58,9 +59,18 @@ class Connection(Generic[T]):
 
 
 async def connect(run: Path, name: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """To the socket `name` in the folder `run`, however long its path is. Raises OSError if nobody listens there."""
-    folder = os.open(run, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    """To the socket `name` in the folder `run`, however long its path is. Raises OSError if nobody listens there.
+
+    Whoever is in the sandbox can put a link in its place, to a socket of somebody else: it is not followed.
+    """
+    folder = os.open(run, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        return await asyncio.open_unix_connection(f"/proc/self/fd/{folder}/{name}")
+        door = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     finally:
         os.close(folder)
+    try:
+        if not stat.S_ISSOCK(os.fstat(door).st_mode):
+            raise ConnectionRefusedError(f"{name} is no socket")
+        return await asyncio.open_unix_connection(f"/proc/self/fd/{door}")
+    finally:
+        os.close(door)

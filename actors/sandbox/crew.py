@@ -5,8 +5,12 @@ through /proc are done in a thread. Not here: cells' states (`cells`), what fram
 """
 
 import asyncio
+import contextlib
+import os
 import signal
-from collections.abc import Coroutine, Mapping, Sequence
+import time
+from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any
 
 from actors.sandbox import processes
@@ -15,12 +19,17 @@ from actors.sandbox.calls import Calls
 from actors.sandbox.cells import Cells
 from actors.sandbox.connection import connect
 from actors.sandbox.folder import Folder
+from actors.sandbox.frames import Beat
+from actors.sandbox.gate.proxy import Proxy
+from actors.sandbox.isolation.words import Launch
 from actors.sandbox.session import Session
 from actors.sandbox.words import Attached
-from actors.sandbox.zygote import Zygote
+from actors.sandbox.zygote import Hold, Zygote
 
 CATCH_UP_SECONDS = 1.0
 POST_MORTEM_SECONDS = 1.0
+EMPTY_SECONDS = 0.5
+BEATS = 5  # in the time after which silence means that nobody holds it
 
 
 class Crew:
@@ -28,15 +37,19 @@ class Crew:
         self,
         folder: Folder,
         *,
-        command: Sequence[str],
-        environment: Mapping[str, str],
+        launch: Launch,
         preload: tuple[str, ...],
         look_seconds: float,
+        hold: Hold,
+        stubs: dict[str, tuple[str, str]],
+        proxy: Proxy | None,
         cells: Cells,
         calls: Calls,
     ) -> None:
-        self._folder, self._command, self._environment, self._preload = folder, command, environment, preload
+        self._folder, self._launch, self._preload = folder, launch, preload
         self._look_seconds = look_seconds
+        self._hold, self._stubs, self._proxy = hold, stubs, proxy
+        self._beating: asyncio.Task[None] | None = None
         self._cells, self._calls = cells, calls
         self._zygote: Zygote | None = None
         self._sessions: dict[str, Session] = {}
@@ -52,6 +65,11 @@ class Crew:
     async def going(self) -> None:
         """Returns when it does not stand still."""
         await self._going.wait()
+
+    def tmp(self) -> Path | None:
+        """Its own `/tmp`, if it has one."""
+        birth = None if self._zygote is None else self._zygote.birth
+        return None if birth is None or birth.keeper is None else Path(f"/proc/{birth.pid}/root/tmp")
 
     def get(self, name: str | None) -> Session | None:
         return None if name is None else self._sessions.get(name)
@@ -87,6 +105,7 @@ class Crew:
 
     async def resume(self) -> None:
         async with self._turn:
+            self._beat(always=True)
             if self._zygote is not None:
                 await asyncio.to_thread(processes.resume, self._zygote.birth.pid)
             self._going.set()
@@ -95,6 +114,7 @@ class Crew:
         async with self._turn:
             await self._let_go()
             await self._kill_recorded()
+            await asyncio.to_thread(_remove, self._launch.cgroups)
             self._folder.clear()
             self._going.set()
 
@@ -109,6 +129,7 @@ class Crew:
                 await self._kill_recorded()
                 self._folder.clear()
                 return Attached(alive=False, stateful=False, cells=())
+            await self._take_hold()
             if zygote.stands_still:
                 self._going.clear()
             else:
@@ -121,6 +142,16 @@ class Crew:
                 self._soon(self._mourn(session, ""))
             return Attached(alive=True, stateful=self.stateful() is not None, cells=tuple(ledger))
 
+    async def _keep_beating(self) -> None:
+        while True:
+            await asyncio.sleep(self._hold.freeze_seconds / BEATS)
+            self._beat()
+
+    def _beat(self, *, always: bool = False) -> None:
+        """Not to what stands still, unless it is just about to go on: nobody would read it."""
+        if self._zygote is not None and self._hold.holds() and (always or not self.stands_still):
+            self._zygote.connection.send(Beat(holder=self._hold.holder))
+
     async def end(self, session: Session, why: str) -> None:
         """Kills it with what it has started; its cells are lost."""
         session.why = why
@@ -132,17 +163,27 @@ class Crew:
             await self._kill_recorded()  # one that nobody has attached to
             self._zygote = await zygotes.spawn(
                 self._folder,
-                self._command,
-                self._environment,
+                self._launch,
                 self._preload,
                 self._look_seconds,
+                self._hold,
+                self._stubs,
                 self._zygote_ended,
             )
+            await self._take_hold()
         return self._zygote
+
+    async def _take_hold(self) -> None:
+        """Of a zygote that is there: it hears from now on that it has a holder, and its proxy answers."""
+        self._beat()
+        if self._beating is None:
+            self._beating = asyncio.create_task(self._keep_beating(), name="beat")
+        if self._proxy is not None:
+            await self._proxy.open(self._folder.gate_socket)
 
     async def _kill_recorded(self) -> None:
         if (birth := self._folder.zygote()) is not None:
-            await asyncio.to_thread(processes.kill, birth.pid, birth.started)
+            await asyncio.to_thread(zygotes.end, birth)
 
     async def _meet(self, name: str, *, found: bool) -> Session:
         """Raises OSError if it does not listen."""
@@ -193,6 +234,12 @@ class Crew:
         for session in tuple(self._sessions.values()):
             await session.line.close()
         self._sessions.clear()
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.wait([self._beating])
+            self._beating = None
+        if self._proxy is not None:
+            await self._proxy.close()
         if self._zygote is not None:
             await self._zygote.connection.close()
             self._zygote = None
@@ -201,6 +248,18 @@ class Crew:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _remove(cgroups: tuple[str, ...]) -> None:
+    """If they were made at all. The kernel empties them a little after the last process has ended."""
+    deadline = time.monotonic() + EMPTY_SECONDS
+    for path in cgroups:
+        while os.path.isdir(path):
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.005)
 
 
 def _describe(code: int | None) -> str:

@@ -2,27 +2,40 @@
 
     workspace/      the code's own
     run/            the sockets: `z` of the zygote, `s<n>` of a stateful session, `c<n>` of a clean slate
+    gate/           the host's socket that the proxy listens on
     cells/<cell>    the session that a cell was given to; here until the cell's end is recorded
     zygote.json     pid and start time: a pid alone may be somebody else's by now
     zygote.log      what the zygote said before it was ready
 
-Only `workspace` and `run` are the sandbox's to touch. No sockets are opened and no processes looked at here.
+Only `workspace` and `run` are the sandbox's to touch; what is found there may be a link, and is never followed. No
+sockets are opened and no processes looked at here.
 """
 
+import os
+import re
 import shutil
+import stat
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 import msgspec
 
 LOG_CHARACTERS = 1_000
+SESSIONS_MAX = 200
+SESSION = re.compile(r"[sc]\d{1,9}")
+WORKER = Path(__file__).with_name("worker")
 
 
 class Birth(msgspec.Struct, frozen=True, kw_only=True):
-    """A process, for ever: `started` is in clock ticks since boot."""
+    """A process, for ever: `started` is in clock ticks since boot.
+
+    `keeper`: the process around it, which waits for its end; it then is the first of a pid namespace, and its end is
+    the end of all in there.
+    """
 
     pid: int
     started: int
+    keeper: int | None = None
 
 
 class Folder:
@@ -30,6 +43,8 @@ class Folder:
         self.directory = directory
         self.workspace = directory / "workspace"
         self.run = directory / "run"
+        self.gate = directory / "gate"
+        self.gate_socket = self.gate / "proxy"
         self.log = directory / "zygote.log"
         self._cells = directory / "cells"
         self._zygote = directory / "zygote.json"
@@ -42,7 +57,7 @@ class Folder:
 
     def prepare(self) -> None:
         self.clear()
-        for needed in (self.directory, self.workspace, self.run, self._cells):
+        for needed in (self.directory, self.workspace, self.run, self.gate, self._cells):
             needed.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def remember_zygote(self, birth: Birth) -> None:
@@ -73,10 +88,19 @@ class Folder:
         """The names of the sockets of sessions, living or not."""
         if not self.run.is_dir():
             return []
-        return sorted(entry.name for entry in self.run.iterdir() if entry.is_socket() and entry.name != "z")
+        with os.scandir(self.run) as entries:
+            found = [entry.name for entry in entries if SESSION.fullmatch(entry.name) and _is_socket(entry)]
+        return sorted(found)[:SESSIONS_MAX]
 
     def last_words(self) -> str:
         """The end of the log: why a zygote did not start."""
         if not self.log.is_file():
             return ""
         return self.log.read_text(errors="replace")[-LOG_CHARACTERS:].strip()
+
+
+def _is_socket(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False

@@ -120,13 +120,29 @@ class Done(Frame, frozen=True, kw_only=True):
 class Config(Frame, frozen=True, kw_only=True):
     """The first frame to a zygote: its folders, and the modules to load before the first fork.
 
-    Without a host it looks each `look_seconds` whether its folder is still there, and ends if not.
+    Without a host it looks each `look_seconds` whether its folder is still there, and ends if not. `limits` are for it
+    and all that it starts. `relay`: the socket of the host's proxy, for which it keeps a door on the loopback. `stubs`
+    are signature and words by dotted name, for `help`.
     """
 
     run: str
     workspace: str
     preload: tuple[str, ...]
     look_seconds: float
+    limits: dict[str, int]
+    relay: str | None
+    holder: str
+    freeze_seconds: float
+    stubs: dict[str, tuple[str, str]]
+
+
+class Beat(Frame, frozen=True, kw_only=True):
+    """The host holds the action still. Without it for `freeze_seconds` all stands still, until the next.
+
+    From another `holder` than the first it means that the action was taken over: the sandbox ends.
+    """
+
+    holder: str
 
 
 class Fork(Frame, frozen=True, kw_only=True):

@@ -5,20 +5,26 @@ Nothing here waits for the code: whatever takes long comes back as a happening.
 """
 
 import asyncio
-import os
-import sys
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from actors.sandbox import quota as quotas
 from actors.sandbox.calls import Calls
 from actors.sandbox.cells import RUNNING_MAX, Cell, Cells
 from actors.sandbox.crew import Crew
 from actors.sandbox.folder import Folder
 from actors.sandbox.frames import Exec, Interrupt, Recorded, Stop
+from actors.sandbox.gate.policy import Policy
+from actors.sandbox.gate.proxy import Proxy
+from actors.sandbox.isolation.words import Isolation
+from actors.sandbox.quota import Quota
 from actors.sandbox.stubs import STUBS, Stub
 from actors.sandbox.words import Attached, Happening, Kept, Lost, Name, Restored
-from actors.sandbox.zygote import SandboxFailed
+from actors.sandbox.zygote import Hold, SandboxFailed
 
 FRESH_CHARACTERS = 20_000
 NAMES_SECONDS = 1.0
@@ -27,8 +33,14 @@ LOAD_SECONDS = 20.0
 KEPT = ".session"  # in the workspace; see worker/keeping.py
 PATIENCE_SECONDS = (2.0, 5.0)
 LOOK_SECONDS = 30.0
+NOWHERE = Policy(allow=())
+FREEZE_SECONDS = 10.0  # as long as a lease: then somebody else may hold it
 PRELOAD = ("asyncio", "collections", "csv", "dataclasses", "datetime", "json", "math", "random", "re", "subprocess")
-WORKER = Path(__file__).with_name("worker") / "__main__.py"
+ALWAYS = {
+    "LANG": "C.UTF-8",
+    "MPLBACKEND": "Agg",  # no display
+    "OPENBLAS_NUM_THREADS": "1",  # numpy would start threads at import, before the fork
+}
 OBSTINATE = "it did not stop when it was interrupted, so its session was ended"
 
 
@@ -44,34 +56,46 @@ class Sandbox:
         self,
         directory: Path,
         emit: Callable[[Happening], None],
-        python: str = sys.executable,
+        isolation: Isolation,
         *,
         stubs: Iterable[Stub] = STUBS,
         environment: Mapping[str, str] | None = None,
-        wrapper: Sequence[str] = (),
+        policy: Policy = NOWHERE,
         preload: tuple[str, ...] = PRELOAD,
         patience_seconds: tuple[float, float] = PATIENCE_SECONDS,
         look_seconds: float = LOOK_SECONDS,
+        holder: str = "",
+        holds: Callable[[], bool] = lambda: True,
+        freeze_seconds: float = FREEZE_SECONDS,
     ) -> None:
-        """`directory` is for this sandbox alone, its `workspace` is where the code runs. `python` is 3.11 or newer.
+        """`directory` is for this sandbox alone, its `workspace` is where the code runs.
 
         `environment` is added to the few variables that the code gets; nothing of the gateway's own is passed on.
-        `wrapper` is put before the command of the first process. `patience_seconds`: from the first interrupt to the
-        second, and from that to the end of the session. `look_seconds`: how often a sandbox without a gateway looks
-        whether `directory` is still there; it ends when that is gone.
+        `policy`: what its proxy lets through, where its isolation has one. `patience_seconds`: from the first
+        interrupt to the second, and from that to the end of the session. `look_seconds`: how often a sandbox without a
+        gateway looks whether `directory` is still there; it ends when that is gone.
+        `holds`: whether `holder` holds the action at this moment. When it does not for `freeze_seconds`, all stands
+        still until it does; when another holder comes, all ends.
         """
         directory = directory.absolute()  # the zygote's current folder is another
         self.workspace = directory / "workspace"
         self._folder = Folder(directory)
+        self.tier = isolation.tier
+        launch = isolation.launch(self._folder)
+        self._quota = launch.quota
+        self._watching = False
         self._patience = patience_seconds
         self._cells = Cells(emit)
+        stubs = tuple(stubs)
         self._calls = Calls(stubs, emit)
         self._crew = Crew(
             self._folder,
-            command=(*wrapper, python, "-I", str(WORKER)),
-            environment={**_minimal(python, self.workspace), **(environment or {})},
+            launch=msgspec.structs.replace(launch, environment={**launch.environment, **ALWAYS, **(environment or {})}),
             preload=preload,
             look_seconds=look_seconds,
+            hold=Hold(holder=holder, freeze_seconds=freeze_seconds, holds=holds),
+            stubs={stub.method: (stub.signature, stub.doc) for stub in stubs},
+            proxy=None if launch.relay is None else Proxy(policy, directory / "network.log"),
             cells=self._cells,
             calls=self._calls,
         )
@@ -87,6 +111,7 @@ class Sandbox:
             self.recorded(old)
         full = len(self._cells.running()) >= RUNNING_MAX
         known = self._cells.add(cell)
+        self._watch()
         if full:
             why = f"it did not begin: {RUNNING_MAX} cells run already"
             asyncio.get_running_loop().call_soon(self._cells.lose, known, why)
@@ -181,7 +206,35 @@ class Sandbox:
 
     async def attach(self) -> Attached:
         """Takes over what an earlier gateway has left. Before anything else; happenings may come before it returns."""
-        return await self._crew.attach()
+        attached = await self._crew.attach()
+        self._watch()
+        return attached
+
+    def _watch(self) -> None:
+        if self._quota is not None and not self._watching:
+            self._watching = True
+            self._soon(self._hold_to(self._quota))
+
+    async def _hold_to(self, quota: Quota) -> None:
+        """While cells run. What was written since all was well is removed with the sandbox, or no cell could run."""
+        well, pause = time.time(), quotas.CHECK_SECONDS
+        folders = (self.workspace, self._folder.run)
+        try:
+            while self._cells.running():
+                await asyncio.sleep(pause)
+                began = time.time()
+                why = await asyncio.to_thread(quotas.exceeded, folders, self._crew.tmp(), quota)
+                pause = max(quotas.CHECK_SECONDS, (time.time() - began) * quotas.SHARE)
+                if why:
+                    for name in self._cells.running():
+                        if (cell := self._cells.get(name)) is not None:
+                            self._cells.lose(cell, f"{why}; what it wrote last was removed, and it was ended.")
+                    await self._crew.kill()
+                    await asyncio.to_thread(quotas.trim, self.workspace, well)
+                else:
+                    well = began
+        finally:
+            self._watching = False
 
     async def _begin(self, known: Cell, code: str, *, stateful: bool) -> None:
         try:
@@ -235,14 +288,3 @@ class Sandbox:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-
-
-def _minimal(python: str, workspace: Path) -> dict[str, str]:
-    """All that the code gets to see as its environment."""
-    return {
-        "PATH": os.pathsep.join((str(Path(python).parent), "/usr/local/bin", "/usr/bin", "/bin")),
-        "HOME": str(workspace),
-        "LANG": "C.UTF-8",
-        "MPLBACKEND": "Agg",  # no display
-        "OPENBLAS_NUM_THREADS": "1",  # numpy would start threads at import, before the fork
-    }

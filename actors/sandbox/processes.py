@@ -2,6 +2,8 @@
 
 A process group is not enough: `setsid` leaves it. The zygote adopts what is orphaned, so all of it stays below. Every
 function here walks /proc and may take milliseconds: call them in a thread.
+
+Where the first process has a pid namespace of its own, the kernel ends all of it with that one: `kill_namespace`.
 """
 
 import os
@@ -99,6 +101,40 @@ def kill(root: int, started: int) -> None:
     reap(root)
 
 
+def kill_namespace(first: int, started: int, keeper: int) -> None:
+    """`first` is process 1 of a pid namespace, `keeper` the process outside that waits for it."""
+    try:
+        ending = os.pidfd_open(first)
+    except ProcessLookupError:
+        return _collect(keeper, started)
+    try:
+        seen = look(first)
+        if seen is None or seen.started != started:  # the number is somebody else's by now
+            return _collect(keeper, started)
+        signal.pidfd_send_signal(ending, signal.SIGKILL)
+        poll = select.poll()
+        poll.register(ending, select.POLLIN)
+        poll.poll(END_SECONDS * 1000)
+    except ProcessLookupError:
+        pass
+    finally:
+        os.close(ending)
+    return _collect(keeper, started)
+
+
+def _collect(keeper: int, started: int) -> None:
+    """It ends by itself when its first process has; an earlier gateway's is none of ours to wait for."""
+    seen = look(keeper)
+    if seen is None or seen.started > started:  # younger than its child: the number is somebody else's by now
+        return
+    deadline = time.monotonic() + END_SECONDS
+    try:
+        while os.waitpid(keeper, os.WNOHANG) == (0, 0) and time.monotonic() < deadline:
+            time.sleep(ROUND_SECONDS)
+    except ChildProcessError:
+        return
+
+
 def kill_below(root: int) -> bool:
     """Whether there was anybody left to kill."""
     alive = [seen.pid for seen in below(root) if seen.state not in "ZX"]
@@ -109,12 +145,16 @@ def kill_below(root: int) -> bool:
 
 def kill_branch(root: int, inner: int) -> None:
     """One process of the tree, with what it has started. `inner` is its number as its own pid namespace counts."""
-    pid = next((seen.pid for seen in below(root) if _inner(seen.pid) == inner), None)
-    if pid is None:
+    if (pid := outside(root, inner)) is None:
         return
     suspend(pid)
     kill_below(pid)
     _send(pid, signal.SIGKILL)
+
+
+def outside(root: int, inner: int) -> int | None:
+    """The number here of the process below `root` that has the number `inner` in its own pid namespace."""
+    return next((seen.pid for seen in below(root) if _inner(seen.pid) == inner), None)
 
 
 def reap(pid: int) -> None:

@@ -59,7 +59,8 @@ A worker is steered by its handle: `h = primitives.act("…")`, then `await h.in
 
 A call whose `Call` you do not keep is waited for when the code ends. One that is kept in a variable of a stateful
 session goes on, and can be awaited in a later piece of code. A refusal or failure raises `RemoteError`, whose text says
-why. Arguments and answers are text, numbers, booleans, None, lists and dicts.
+why; `OutcomeUnknown`, which is one, says that the call was cut off and may have happened. Arguments and answers are
+text, numbers, booleans, None, lists and dicts. `help(primitives.…)` says what a call is for.
 
 The value of the last expression is shown, like what is printed. `input()` does not work. Files are kept in the current
 folder."""

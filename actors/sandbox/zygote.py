@@ -2,19 +2,32 @@
 
 import asyncio
 import os
+import re
 import signal
 import socket
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+
+import msgspec
 
 from actors.sandbox import processes
 from actors.sandbox.connection import Connection, connect
 from actors.sandbox.folder import Birth, Folder
 from actors.sandbox.frames import Config, Ended, Fork, Forked, FromZygote, Heard, Ready, from_zygote
+from actors.sandbox.isolation.words import Launch
 
 START_SECONDS = 20.0
+NUMBER_FD = 3
 REAP_SECONDS = 0.1  # its sockets close a little before it can be reaped
 DOOR = "z"
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """Who holds the action, how long it may be silent before all stands still, and whether it holds it now."""
+
+    holder: str
+    freeze_seconds: float
+    holds: Callable[[], bool]
 
 
 class SandboxFailed(Exception):
@@ -93,7 +106,7 @@ class Zygote:
     def _lose(self, _wrong: str) -> None:
         self._gone = True
         self._ready.set()
-        asyncio.get_running_loop().call_later(REAP_SECONDS, processes.reap, self.birth.pid)
+        asyncio.get_running_loop().call_later(REAP_SECONDS, processes.reap, self.birth.keeper or self.birth.pid)
         for answer in self._forks:
             if not answer.done():
                 answer.set_exception(ConnectionResetError("the sandbox has ended"))
@@ -102,30 +115,67 @@ class Zygote:
 
 async def spawn(
     folder: Folder,
-    command: Sequence[str],
-    environment: Mapping[str, str],
+    launch: Launch,
     preload: tuple[str, ...],
     look_seconds: float,
+    hold: Hold,
+    stubs: dict[str, tuple[str, str]],
     on_end: Callable[[], None],
 ) -> Zygote:
     """A zygote that has greeted. Raises SandboxFailed, with what the program said."""
     folder.prepare()
     ours, theirs = socket.socketpair()
+    number, number_sent = os.pipe()
     with theirs:
         try:
-            birth = _start(folder, command, environment, theirs)
+            pid = _start(folder, launch, theirs, number_sent)
         except OSError as error:
             ours.close()
-            raise SandboxFailed(f"{command[0]} cannot be run: {error.strerror}") from error
+            os.close(number)
+            raise SandboxFailed(f"{launch.command[0]} cannot be run: {error.strerror}") from error
+        finally:
+            os.close(number_sent)
+    try:
+        birth = await _birth(pid, number if launch.namespaced else None)
+    except asyncio.CancelledError:
+        ours.close()
+        _give_up(pid)
+        raise
+    finally:
+        os.close(number)
+    if birth is None:
+        ours.close()
+        await asyncio.to_thread(_give_up, pid)
+        raise SandboxFailed(f"the sandbox did not start: {folder.last_words() or 'it said nothing'}")
+    folder.remember_zygote(birth)
     zygote = Zygote(birth, await asyncio.open_unix_connection(sock=ours), on_end)
     # Not before its identity is on disk: without this frame the zygote ends by itself.
-    run, workspace = str(folder.run), str(folder.workspace)
-    zygote.connection.send(Config(run=run, workspace=workspace, preload=preload, look_seconds=look_seconds))
+    zygote.connection.send(
+        Config(
+            run=launch.run,
+            workspace=launch.workspace,
+            preload=preload,
+            look_seconds=look_seconds,
+            limits=dict(launch.limits),
+            relay=launch.relay,
+            holder=hold.holder,
+            freeze_seconds=hold.freeze_seconds,
+            stubs=stubs,
+        )
+    )
     if not await zygote.ready(START_SECONDS):
-        await asyncio.to_thread(processes.kill, birth.pid, birth.started)
+        await asyncio.to_thread(end, birth)
         await zygote.connection.close()
         raise SandboxFailed(f"the sandbox did not start: {folder.last_words() or 'it said nothing'}")
     return zygote
+
+
+def end(birth: Birth) -> None:
+    """Everything that it has started, and itself. For a thread."""
+    if birth.keeper is None:
+        processes.kill(birth.pid, birth.started)
+    else:
+        processes.kill_namespace(birth.pid, birth.started, birth.keeper)
 
 
 async def find(folder: Folder, on_end: Callable[[], None]) -> Zygote | None:
@@ -140,17 +190,19 @@ async def find(folder: Folder, on_end: Callable[[], None]) -> Zygote | None:
     return Zygote(birth, streams, on_end)
 
 
-def _start(folder: Folder, command: Sequence[str], environment: Mapping[str, str], theirs: socket.socket) -> Birth:
+def _start(folder: Folder, launch: Launch, theirs: socket.socket, number: int) -> int:
+    """Its pid. Nothing of ours is inherited but the standard streams, and 3 for the number of the first process."""
     log = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        pid = os.posix_spawnp(
-            command[0],
-            list(command),
-            environment,
+        return os.posix_spawnp(
+            launch.command[0],
+            list(launch.command),
+            launch.environment,
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
                 (os.POSIX_SPAWN_DUP2, log, 1),
                 (os.POSIX_SPAWN_DUP2, log, 2),
+                *([(os.POSIX_SPAWN_DUP2, number, NUMBER_FD)] if launch.namespaced else ()),
             ],
             setsid=True,
             setsigmask=(),
@@ -158,9 +210,33 @@ def _start(folder: Folder, command: Sequence[str], environment: Mapping[str, str
         )
     finally:
         os.close(log)
+
+
+async def _birth(pid: int, number: int | None) -> Birth | None:
+    """None if there is no such process. Waits for bubblewrap's word: `number` is where it comes from."""
+    first, keeper = (pid, None) if number is None else (await _first_inside(number), pid)
+    seen = None if first is None else processes.look(first)
+    return None if seen is None else Birth(pid=seen.pid, started=seen.started, keeper=keeper)
+
+
+async def _first_inside(number: int) -> int | None:
+    """The `child-pid` that it tells, all of which has to be read; None if it ends or takes too long."""
+    reader = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    pipe = os.fdopen(os.dup(number), "rb")
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, pipe)
+    try:
+        told = await asyncio.wait_for(reader.readuntil(b"}"), START_SECONDS)
+    except (asyncio.IncompleteReadError, TimeoutError):
+        return None
+    finally:
+        transport.close()
+    found = re.search(rb'"child-pid":\s*(\d+)', told)
+    return int(found[1]) if found else None
+
+
+def _give_up(pid: int) -> None:
     seen = processes.look(pid)
-    if seen is None:
-        raise ProcessLookupError(0, "it was gone at once")
-    birth = Birth(pid=pid, started=seen.started)
-    folder.remember_zygote(birth)
-    return birth
+    if seen is not None:
+        processes.kill(pid, seen.started)
+    processes.reap(pid)

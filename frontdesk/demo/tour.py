@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from actors.sandbox.host import Sandbox
+from actors.sandbox.isolation.bare import Bare
 from frontdesk.demo import outbox
 from frontdesk.demo.find_model import Found, find
 from frontdesk.models import REHEARSAL
@@ -85,7 +86,7 @@ async def run(options: Options) -> int:
 async def end_sandboxes(folder: Path) -> None:
     """They outlive a gateway, so that a restart finds them again; here they end with the demo."""
     for one in (folder / "frontdesk.db.actions").glob("*"):
-        await Sandbox(one, lambda _: None).kill()
+        await Sandbox(one, lambda _: None, Bare()).kill()
 
 
 async def _run(options: Options, folder: Path) -> int:

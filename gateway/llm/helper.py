@@ -15,6 +15,7 @@ import sys
 from functools import partial
 from types import ModuleType
 
+from gateway.hiding import hide_memory
 from gateway.llm.attempt import Attempt
 from gateway.llm.frames import Answered, Ask, Cancel, Cancelled, Failed, Frame, Ready, Warm, encoded, read_for_helper
 from gateway.llm.model import Generation, ModelError
@@ -118,6 +119,7 @@ def _failed(call_id: int, attempt: Attempt, error: BaseException) -> Failed:
 
 
 async def main(fd: int) -> None:
+    hide_memory()
     reader, writer = await asyncio.open_unix_connection(sock=socket.socket(fileno=fd))
     await Helper(reader, writer).serve()
     writer.close()

@@ -8,19 +8,27 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.sandbox.desk import Desk
+from actors.sandbox.isolation.bare import Bare
+from actors.sandbox.isolation.words import Isolation
+from tests.sandbox.desk import Desk, hardened
 
 MakeDesk = Callable[..., Desk]
 
 
+@pytest_asyncio.fixture(params=["bare", "hardened"])
+async def isolation(request: pytest.FixtureRequest) -> Isolation:
+    """Every promise of a sandbox holds in both tiers."""
+    return Bare() if request.param == "bare" else await hardened()
+
+
 @pytest_asyncio.fixture
-async def make_desk(tmp_path: Path) -> AsyncIterator[MakeDesk]:
+async def make_desk(tmp_path: Path, isolation: Isolation) -> AsyncIterator[MakeDesk]:
     """Desks on directories of their own, or on one that another desk has had."""
     desks: list[Desk] = []
     numbers = itertools.count(1)
 
     def make(directory: Path | None = None, **options: Any) -> Desk:
-        desks.append(Desk(directory or tmp_path / f"sandbox{next(numbers)}", **options))
+        desks.append(Desk(directory or tmp_path / f"sandbox{next(numbers)}", **{"isolation": isolation, **options}))
         return desks[-1]
 
     yield make

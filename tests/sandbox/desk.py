@@ -5,7 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from actors.sandbox import processes
+from actors.sandbox.folder import Folder
 from actors.sandbox.host import Sandbox
+from actors.sandbox.isolation.bare import Bare
+from actors.sandbox.isolation.hardened import Hardened
+from actors.sandbox.isolation.probe import probe
+from actors.sandbox.isolation.words import Network, Unavailable
 from actors.sandbox.words import CellCalled, CellDone, CellLost, Happening
 
 PATIENCE_SECONDS = 15.0
@@ -17,7 +25,7 @@ class Desk:
         self.told: list[Happening] = []
         self._news = asyncio.Event()
         self._count = 0
-        self.sandbox = Sandbox(directory, self._hear, **options)
+        self.sandbox = Sandbox(directory, self._hear, **{"isolation": Bare(), **options})
 
     def _hear(self, happening: Happening) -> None:
         self.told.append(happening)
@@ -54,10 +62,25 @@ class Desk:
         assert isinstance(ended, CellDone), ended
         return ended
 
+    def outside(self, pid: int) -> int:
+        """What the code calls process `pid`, as this test sees it."""
+        birth = Folder(self.sandbox.workspace.parent).zygote()
+        assert birth is not None
+        found = processes.outside(birth.pid, pid)
+        assert found is not None
+        return found
+
     async def output(self, cell: str, text: str) -> str:
         """All of a cell's output, once `text` is in it."""
         await eventually(lambda: text in self.sandbox.peek(cell))
         return self.sandbox.peek(cell)
+
+
+async def hardened(network: Network = "none") -> Hardened:
+    found = await probe(network=network)
+    if isinstance(found, Unavailable):
+        pytest.skip(f"needs isolation: {found}")
+    return found
 
 
 async def eventually(condition: Callable[[], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""A gateway for tests to kill: `python gateway.py <directory> <code> <stateful> <text>`.
+"""A gateway for tests to kill: `python gateway.py <directory> <code> <stateful> <text> <tier>`.
 
 It runs one cell, `c1`, prints `ready` when `text` is in its output, or, without a text, when it has called; and then
 does nothing until it is ended.
@@ -8,12 +8,13 @@ import asyncio
 import sys
 from pathlib import Path
 
+from actors.sandbox.isolation.bare import Bare
 from actors.sandbox.words import CellCalled, Happening
-from tests.sandbox.desk import Desk
+from tests.sandbox.desk import Desk, hardened
 
 
-async def main(directory: str, code: str, stateful: str, text: str) -> None:
-    desk = Desk(Path(directory))
+async def main(directory: str, code: str, stateful: str, text: str, tier: str) -> None:
+    desk = Desk(Path(directory), isolation=Bare() if tier == "bare" else await hardened())
     await desk.begin(code, stateful=stateful == "yes", cell="c1")
 
     def calls(told: list[Happening]) -> list[CellCalled]:

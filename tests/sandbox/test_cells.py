@@ -1,11 +1,14 @@
 """What happens to a piece of code: its value, its output, its errors, its surroundings."""
 
+import ast
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from actors.sandbox.isolation.bare import Bare
+from actors.sandbox.isolation.probe import PREFERRED_PYTHON
 from actors.sandbox.words import CellDone, CellLost, Name
 from tests.sandbox.desk import Desk
 
@@ -167,8 +170,10 @@ async def test_the_environment_is_minimal_and_the_folder_the_workspace(
 ) -> None:
     monkeypatch.setenv("GATEWAY_TOKEN", "a secret")
     done = await desk.run("import os\n(os.getcwd(), os.environ['HOME'], sorted(os.environ))")
-    names = ["HOME", "LANG", "MPLBACKEND", "OPENBLAS_NUM_THREADS", "PATH"]
-    assert done.value == repr((str(desk.sandbox.workspace), str(desk.sandbox.workspace), names))
+    names = {"HOME", "LANG", "MPLBACKEND", "OPENBLAS_NUM_THREADS", "PATH"}
+    folder, home, found = ast.literal_eval(done.value)
+    assert folder == home == ("/workspace" if desk.sandbox.tier == "hardened" else str(desk.sandbox.workspace))
+    assert {*found} - {"PWD", "TMPDIR", "USER"} == names
 
 
 async def test_no_file_of_the_gateway_is_open_inside(desk: Desk, tmp_path: Path) -> None:
@@ -192,21 +197,21 @@ async def test_a_module_in_the_workspace_is_imported_even_with_a_name_of_ours(de
 
 
 async def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path, make_desk: type[Desk]) -> None:
-    desk = make_desk(python=str(tmp_path / "python"))
+    desk = make_desk(isolation=Bare(str(tmp_path / "python")))
     lost = await desk.end(await desk.begin("1"))
     assert isinstance(lost, CellLost)
     assert str(tmp_path / "python") in lost.why
 
 
 async def test_a_sandbox_that_does_not_start_says_what_it_said(make_desk: type[Desk]) -> None:
-    desk = make_desk(wrapper=("sh", "-c", "echo no namespaces here >&2"))
+    desk = make_desk(isolation=Bare(wrapper=("sh", "-c", "echo no namespaces here >&2")))
     lost = await desk.end(await desk.begin("1"))
     assert isinstance(lost, CellLost)
     assert "no namespaces here" in lost.why
 
 
 async def test_a_wrapper_is_put_before_the_command(make_desk: type[Desk]) -> None:
-    desk = make_desk(wrapper=("env", "WRAPPED=yes"))
+    desk = make_desk(isolation=Bare(wrapper=("env", "WRAPPED=yes")))
     assert (await desk.run("import os; os.environ['WRAPPED']")).value == "'yes'"
 
 
@@ -265,4 +270,5 @@ async def test_leaving_by_os_exit_is_told_with_its_code(desk: Desk) -> None:
 
 
 async def test_the_interpreter_is_the_given_one(desk: Desk) -> None:
-    assert (await desk.run("import sys; sys.executable")).value == repr(sys.executable)
+    expected = sys.executable if desk.sandbox.tier == "bare" else PREFERRED_PYTHON
+    assert (await desk.run("import sys; sys.executable")).value == repr(expected)

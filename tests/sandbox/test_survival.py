@@ -11,6 +11,7 @@ from pathlib import Path
 
 from actors.sandbox import processes
 from actors.sandbox.folder import Folder
+from actors.sandbox.isolation.words import Isolation
 from actors.sandbox.words import Attached, CellCalled, CellDone, CellLost
 from tests.sandbox.conftest import MakeDesk
 from tests.sandbox.desk import PATIENCE_SECONDS, Desk, alive, eventually
@@ -30,7 +31,7 @@ answer, kept
 
 @asynccontextmanager
 async def gateway(
-    directory: Path, code: str, *, stateful: bool = False, text: str = ""
+    directory: Path, code: str, tier: str, *, stateful: bool = False, text: str = ""
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """Another process that has begun a cell; killed with -9 at the end."""
     root = Path(__file__).parents[2]
@@ -42,6 +43,7 @@ async def gateway(
         code,
         "yes" if stateful else "no",
         text,
+        tier,
         stdout=asyncio.subprocess.PIPE,
         cwd=root,
     )
@@ -65,8 +67,10 @@ def zygote(directory: Path) -> int:
     return birth.pid
 
 
-async def test_a_cell_that_went_on_is_joined_with_all_of_its_output(tmp_path: Path, make_desk: MakeDesk) -> None:
-    async with gateway(tmp_path, COUNTING.replace("ASK", "False"), stateful=True, text="begin"):
+async def test_a_cell_that_went_on_is_joined_with_all_of_its_output(
+    tmp_path: Path, make_desk: MakeDesk, isolation: Isolation
+) -> None:
+    async with gateway(tmp_path, COUNTING.replace("ASK", "False"), isolation.tier, stateful=True, text="begin"):
         pass
     desk = make_desk(tmp_path)
     assert await desk.sandbox.attach() == Attached(alive=True, stateful=True, cells=("c1",))
@@ -81,8 +85,10 @@ async def test_a_cell_that_went_on_is_joined_with_all_of_its_output(tmp_path: Pa
     assert (await desk.run("kept", stateful=True)).value == "41"
 
 
-async def test_a_pending_call_is_told_again_and_answered(tmp_path: Path, make_desk: MakeDesk) -> None:
-    async with gateway(tmp_path, COUNTING.replace("ASK", "True")):
+async def test_a_pending_call_is_told_again_and_answered(
+    tmp_path: Path, make_desk: MakeDesk, isolation: Isolation
+) -> None:
+    async with gateway(tmp_path, COUNTING.replace("ASK", "True"), isolation.tier):
         pass
     desk = make_desk(tmp_path)
     attached = await desk.sandbox.attach()
@@ -129,7 +135,7 @@ async def test_an_end_that_was_not_recorded_is_told_again_and_a_recorded_one_is_
 
 async def test_a_clean_slate_goes_when_its_end_is_recorded(desk: Desk) -> None:
     await desk.end(cell := await desk.begin("import os; print(os.getpid())"))
-    pid = int(desk.sandbox.peek(cell))
+    pid = desk.outside(int(desk.sandbox.peek(cell)))
     assert alive(pid)
     desk.sandbox.recorded(cell)
     await eventually(lambda: not alive(pid))
@@ -146,7 +152,7 @@ async def test_a_session_that_crashed_meanwhile_is_told_with_its_signal(tmp_path
     code = "import os\nprint(os.getpid(), flush=True)\nwhile True: pass"
     first = make_desk(tmp_path)
     await first.begin(code, cell="c1")
-    pid = int(await first.output("c1", "\n"))
+    pid = first.outside(int(await first.output("c1", "\n")))
     await first.sandbox.close()
     os.kill(pid, signal.SIGSEGV)
     await eventually(lambda: not alive(pid))
@@ -173,9 +179,11 @@ async def test_a_suspended_sandbox_is_attached_as_it_stands(tmp_path: Path, make
     assert done.value == "'went on'"
 
 
-async def test_a_gateway_that_stands_still_does_not_block_the_next(tmp_path: Path, make_desk: MakeDesk) -> None:
+async def test_a_gateway_that_stands_still_does_not_block_the_next(
+    tmp_path: Path, make_desk: MakeDesk, isolation: Isolation
+) -> None:
     code = "print('begin', flush=True)\nwhile not __import__('os').path.exists('go'): print('x' * 1000)"
-    async with gateway(tmp_path, code, text="begin") as old:
+    async with gateway(tmp_path, code, isolation.tier, text="begin") as old:
         old.send_signal(signal.SIGSTOP)
         desk = make_desk(tmp_path)
         assert (await desk.sandbox.attach()).cells == ("c1",)
@@ -203,12 +211,13 @@ async def test_a_sandbox_whose_directory_is_gone_ends_with_its_daemons(tmp_path:
     directory = tmp_path / "gone"
     first = make_desk(directory, look_seconds=0.05)
     code = "import os, subprocess\nsubprocess.run('setsid sleep 600 & echo $!', shell=True)\nwhile True: pass"
-    daemon = int(await first.output(await first.begin(code), "\n"))
-    old = zygote(directory)
+    daemon = first.outside(int(await first.output(await first.begin(code), "\n")))
+    birth = Folder(directory).zygote()
+    assert birth is not None
     await first.sandbox.close()
     shutil.rmtree(directory)
-    await eventually(lambda: not alive(daemon) and not alive(old))
-    processes.reap(old)  # it was started by this process
+    await eventually(lambda: not alive(daemon) and not alive(birth.keeper or birth.pid))
+    processes.reap(birth.keeper or birth.pid)  # it was started by this process
 
 
 async def test_a_sandbox_without_a_gateway_stays_while_its_directory_is_there(
@@ -226,8 +235,10 @@ async def test_a_sandbox_without_a_gateway_stays_while_its_directory_is_there(
     assert done.value == "1"
 
 
-async def test_kill_reaches_what_an_earlier_gateway_started(tmp_path: Path, make_desk: MakeDesk) -> None:
-    async with gateway(tmp_path, "print('begin', flush=True)\nwhile True: pass", text="begin"):
+async def test_kill_reaches_what_an_earlier_gateway_started(
+    tmp_path: Path, make_desk: MakeDesk, isolation: Isolation
+) -> None:
+    async with gateway(tmp_path, "print('begin', flush=True)\nwhile True: pass", isolation.tier, text="begin"):
         pass
     old = zygote(tmp_path)
     assert alive(old)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from actors.sandbox.host import Sandbox
+from actors.sandbox.isolation.bare import Bare
 from actors.workshop import Primitive
 from brain.hold import Pace
 from frontdesk.app import App, Parts
@@ -125,7 +126,7 @@ async def end_sandboxes(folder: Path) -> None:
     """They outlive their gateway; here they end with the test."""
     for one in _sandboxes(folder):
         with contextlib.suppress(ProcessLookupError):  # the gateway that was just stopped is ending it itself
-            await Sandbox(one, lambda happening: None).kill()
+            await Sandbox(one, lambda happening: None, Bare()).kill()
 
 
 def _sandboxes(folder: Path) -> list[Path]:

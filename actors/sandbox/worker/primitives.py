@@ -11,11 +11,24 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Any
 
+UNKNOWN = "outcome unknown"
+
 
 class RemoteError(Exception):
     """The host refused the call, or could not do it. Its text says why."""
 
     __module__ = "__main__"  # where the code finds it, and how tracebacks name it: without our folder
+
+
+class OutcomeUnknown(RemoteError):
+    """The call was begun before a restart, and nobody knows whether it happened. Look before you repeat it."""
+
+    __module__ = "__main__"
+
+
+def error_of(text: str) -> RemoteError:
+    """As the host words it."""
+    return OutcomeUnknown(text) if text.startswith(UNKNOWN) else RemoteError(text)
 
 
 class Call:
@@ -39,14 +52,14 @@ class Call:
         self._wait(timeout)
         self.looked_at = True
         if self._error is not None:
-            raise RemoteError(self._error)
+            raise error_of(self._error)
         return self._value
 
     def exception(self, timeout: float | None = None) -> RemoteError | None:
         """Waits as `result` does; the error instead of raising it, None if all went well."""
         self._wait(timeout)
         self.looked_at = True
-        return None if self._error is None else RemoteError(self._error)
+        return None if self._error is None else error_of(self._error)
 
     def __await__(self) -> Generator[Any, None, Any]:
         if not self._answered:
@@ -119,16 +132,38 @@ def _arrive(arrival: "asyncio.Future[None]") -> None:
 
 
 class Primitives:
-    """Any attribute path; calling it asks the host."""
+    """Any attribute path; calling it asks the host. `stubs`: signature and words by dotted name, for `help`."""
 
-    def __init__(self, ask: Callable[[str, tuple[Any, ...], dict[str, Any]], Call], path: str = "") -> None:
+    def __init__(
+        self,
+        ask: Callable[[str, tuple[Any, ...], dict[str, Any]], Call],
+        stubs: dict[str, list[str]],
+        path: str = "",
+    ) -> None:
         self._ask = ask
+        self._stubs = stubs
         self._path = path
 
     def __getattr__(self, name: str) -> "Primitives":
         if name.startswith("_"):
             raise AttributeError(name)
-        return Primitives(self._ask, f"{self._path}.{name}" if self._path else name)
+        return Primitives(self._ask, self._stubs, f"{self._path}.{name}" if self._path else name)
+
+    def __dir__(self) -> list[str]:
+        inner = [method.removeprefix(f"{self._path}.") if self._path else method for method in self._known()]
+        return sorted({method.partition(".")[0] for method in inner if method != self._path})
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        """What there is to know of this call, or of all below."""
+        found = [self._stubs[method] for method in self._known()]
+        text = "\n\n".join(f"primitives.{signature}\n    {doc}" for signature, doc in found)
+        return text or f"there is no primitives.{self._path}; there are: {', '.join(self._stubs)}"
+
+    def _known(self) -> list[str]:
+        """The dotted names of this and all below."""
+        below = f"{self._path}." if self._path else ""
+        return [method for method in self._stubs if method == self._path or method.startswith(below)]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Call:
         if not self._path:

@@ -12,6 +12,7 @@ import builtins
 import gc
 import inspect
 import os
+import pydoc
 import signal
 import sys
 import threading
@@ -24,17 +25,15 @@ from typing import Any
 
 from . import keeping
 from .link import Link
-from .output import shorten
-from .primitives import Call, Primitives, RemoteError
+from .primitives import Call, OutcomeUnknown, Primitives, RemoteError
 from .switchboard import Switchboard
 from .tracebacks import CELL_FILE, describe, file_of, remember
+from .values import open_figures, shown
 from .wire import clean, pack
-
-VALUE_CHARACTERS = 16_000
 
 
 class Runner:
-    def __init__(self, link: Link, *, stateful: bool) -> None:
+    def __init__(self, link: Link, stubs: dict[str, list[str]], *, stateful: bool) -> None:
         self._link, self._stateful = link, stateful
         self._switchboard = Switchboard(link.keep)
         self._loop = asyncio.new_event_loop()
@@ -48,11 +47,13 @@ class Runner:
         module = types.ModuleType("__main__")
         sys.modules["__main__"] = module
         self._names: dict[str, Any] = module.__dict__
-        self._names.update(primitives=Primitives(self._switchboard.ask), RemoteError=RemoteError)
+        primitives = Primitives(self._switchboard.ask, stubs)
+        self._names.update(primitives=primitives, RemoteError=RemoteError, OutcomeUnknown=OutcomeUnknown)
         self._given = frozenset(self._names)
         self._definitions = keeping.Definitions()
         self._kept = Path.cwd() / keeping.FOLDER
         builtins.input = _no_input
+        builtins.help = _help  # type: ignore[assignment]
 
     # From the link's thread.
 
@@ -136,7 +137,10 @@ class Runner:
                 if isinstance(value, Call):
                     value = value.result()
                 self._switchboard.settle(self._cell, kept_too=not self._stateful)
-            return "ok", "" if value is None else clean(shorten(repr(value), VALUE_CHARACTERS))
+                text = shown(value)
+                for line in open_figures():
+                    print(line)  # noqa: T201 - part of the cell's output
+            return "ok", text
         except KeyboardInterrupt:
             raise
         except SystemExit as end:
@@ -226,6 +230,16 @@ def _flush(last_words: str) -> None:
                 stream.flush()
         except (OSError, ValueError, AttributeError):  # the code has closed or replaced it
             continue
+
+
+def _help(*things: object) -> None:
+    """As Python's own, which knows only what a class says, not a call of a primitive."""
+    if len(things) == 1 and isinstance(things[0], Primitives):
+        print(things[0].__doc__)  # noqa: T201 - that is what help does
+    elif things:
+        pydoc.help(*things)
+    else:
+        print("help(primitives) shows what can be called; help(thing) explains one thing.")  # noqa: T201
 
 
 def _no_input(prompt: object = "") -> str:

@@ -13,8 +13,8 @@ from .system import die_with_parent
 FAILED = 71
 
 
-def serve(name: str, door: socket.socket, zygote: int, *, stateful: bool) -> None:
-    """Does not return. `door` listens; `zygote` is the pid of the parent."""
+def serve(name: str, door: socket.socket, zygote: int, stubs: dict[str, list[str]], *, stateful: bool) -> None:
+    """Does not return. `door` listens; `zygote` is the pid of the parent; `stubs` are what `help` says."""
     os.setsid()
     die_with_parent(zygote)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGCHLD):
@@ -27,7 +27,7 @@ def serve(name: str, door: socket.socket, zygote: int, *, stateful: bool) -> Non
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
     sys.argv = [""]
     sys.path.insert(0, os.getcwd())
-    link.listener = runner = Runner(link, stateful=stateful)
+    link.listener = runner = Runner(link, stubs, stateful=stateful)
     os.register_at_fork(after_in_child=link.abandon)
     link.start()
     runner.serve()

@@ -1,12 +1,16 @@
 """What Linux does for us with a family of processes, and Python has no function for."""
 
+import contextlib
 import ctypes
 import os
 import signal
+import time
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+ROUNDS_MAX = 200
+ROUND_SECONDS = 0.001
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -26,6 +30,39 @@ def die_with_parent(parent: int) -> None:
     _control(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(0)
+
+
+def halt_all_below() -> None:
+    """Lets everything below stand still. In rounds: what forks meanwhile is met in the next."""
+    for _ in range(ROUNDS_MAX):
+        moving = [pid for pid, state in _below() if state not in "TtZX"]
+        if not moving:
+            return
+        _signal(moving, signal.SIGSTOP)
+        time.sleep(ROUND_SECONDS)
+
+
+def free_all_below() -> None:
+    _signal([pid for pid, _ in _below()], signal.SIGCONT)
+
+
+def _signal(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _below() -> list[tuple[int, str]]:
+    """All descendants with their states."""
+    children: dict[int, list[tuple[int, str]]] = {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            state, parent = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[:2]
+            children.setdefault(int(parent), []).append((int(entry), state))
+    found = list(children.get(os.getpid(), ()))
+    for pid, _ in found:
+        found.extend(children.get(pid, ()))
+    return found
 
 
 def end_all_below() -> None:

@@ -4,6 +4,8 @@ It forks a session when the host asks, keeps how each one ended until a host has
 Single-threaded, because it forks. It outlives its host: the next one connects to the socket `z`. When that socket's
 folder is gone nobody ever can, and the zygote ends, with all that is below it.
 
+While no host says that it holds the action, all below stands still: it may be somebody else's by now.
+
 Started with a socket as standard input, on which the host sends one frame, `config`: the folders, and the modules to
 load before the first fork. Without it (the host died in between) the zygote ends. That socket then is the first host's.
 """
@@ -11,16 +13,19 @@ load before the first fork. Without it (the host died in between) the zygote end
 import gc
 import importlib
 import os
+import resource
 import select
 import signal
 import socket
+import time
 from pathlib import Path
 
-from . import session
-from .system import adopt_orphans, end_all_below
+from . import relay, session
+from .system import adopt_orphans, end_all_below, free_all_below, halt_all_below
 from .wire import Frame, Peer, pack
 
 BACKLOG = 8
+RELAYS_MAX = 20
 UNSENT_BYTES_MAX = 1 << 20
 DOOR = "z"
 
@@ -38,9 +43,18 @@ def main() -> None:
     for module in config["preload"]:
         importlib.import_module(module)
     os.chdir(config["workspace"])
+    for name, limit in config["limits"].items():
+        _limit(getattr(resource, f"RLIMIT_{name}"), limit)
     gc.collect()
     gc.freeze()
-    Zygote(Path(config["run"]), peer, config["look_seconds"]).serve()
+    Zygote(Path(config["run"]), peer, config).serve()
+
+
+def _limit(what: int, limit: int) -> None:
+    """Never to be raised again; a bound that is lower already stays."""
+    _, hard = resource.getrlimit(what)
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(what, (limit, limit))
 
 
 def _first_frame(peer: Peer) -> Frame | None:
@@ -55,8 +69,14 @@ def _first_frame(peer: Peer) -> Frame | None:
 
 
 class Zygote:
-    def __init__(self, run: Path, peer: Peer, look_seconds: float) -> None:
-        self._run, self._look_seconds = run, look_seconds
+    def __init__(self, run: Path, peer: Peer, config: Frame) -> None:
+        self._run, self._relay = run, config["relay"]
+        self._look_seconds: float = config["look_seconds"]
+        self._stubs: dict[str, list[str]] = config["stubs"]
+        self._holder: str = config["holder"]
+        self._freeze_seconds: float = config["freeze_seconds"]
+        self._beat, self._frozen = time.monotonic(), False
+        self._relays_left, self._relay_pid = RELAYS_MAX, 0
         # Sockets are bound by names in an open folder: the whole path may be longer than the 107 bytes they allow.
         self._folder = os.open(run, os.O_PATH | os.O_DIRECTORY)
         self._peer: Peer | None = peer
@@ -74,6 +94,7 @@ class Zygote:
             signal.signal(number, signal.SIG_IGN)
 
     def serve(self) -> None:
+        self._start_relay()
         self._greet()
         while True:
             poll = select.poll()
@@ -81,7 +102,7 @@ class Zygote:
             poll.register(self._woken, select.POLLIN)
             if self._peer is not None:
                 poll.register(self._peer.sock, select.POLLIN | (select.POLLOUT if self._peer.unsent else 0))
-            ready = poll.poll(self._look_seconds * 1000 if self._peer is None else None)
+            ready = poll.poll(self._patience() * 1000)
             if self._peer is None and not (self._run / DOOR).exists():
                 end_all_below()
                 return
@@ -92,6 +113,23 @@ class Zygote:
                     self._reap()
                 else:
                     self._listen_to_peer()
+            if not self._frozen and time.monotonic() - self._beat > self._freeze_seconds:
+                self._frozen = True
+                halt_all_below()
+
+    def _patience(self) -> float:
+        """Seconds until there is something to look at without a word from anybody."""
+        until_frozen = self._look_seconds if self._frozen else self._beat + self._freeze_seconds - time.monotonic()
+        return max(0.01, min(until_frozen, self._look_seconds))
+
+    def _hear_beat(self, holder: str) -> None:
+        if holder != self._holder:  # the action was taken over
+            end_all_below()
+            os._exit(0)
+        self._beat = time.monotonic()
+        if self._frozen:
+            self._frozen = False
+            free_all_below()
 
     def _listen(self, name: str) -> socket.socket:
         door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -131,6 +169,8 @@ class Zygote:
             for frame in self._peer.receive():
                 if frame["t"] == "fork":
                     self._fork(stateful=frame["stateful"])
+                elif frame["t"] == "beat":
+                    self._hear_beat(frame["holder"])
                 elif frame["t"] == "heard":
                     self._ended.pop(frame["session"], None)
         except ConnectionError:
@@ -145,12 +185,26 @@ class Zygote:
         if pid == 0:
             self._abandon()
             try:
-                session.serve(name, door, zygote, stateful=stateful)
+                session.serve(name, door, zygote, self._stubs, stateful=stateful)
             finally:
                 os._exit(session.FAILED)
         door.close()
         self._sessions[pid] = name
         self._send({"t": "forked", "session": name, "pid": pid})
+
+    def _start_relay(self) -> None:
+        """And again when it was ended by the code, some times."""
+        if self._relay is None or not self._relays_left:
+            return
+        self._relays_left -= 1
+        zygote = os.getpid()
+        self._relay_pid = os.fork()
+        if self._relay_pid == 0:
+            self._abandon()
+            try:
+                relay.serve(self._relay, zygote)
+            finally:
+                os._exit(session.FAILED)
 
     def _abandon(self) -> None:
         """In the child: the zygote's sockets are not its own."""
@@ -167,6 +221,8 @@ class Zygote:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     return
+                if pid == self._relay_pid:
+                    self._start_relay()
                 if (name := self._sessions.pop(pid, None)) is not None:
                     self._end(name, os.waitstatus_to_exitcode(status))
         except (ChildProcessError, BlockingIOError):

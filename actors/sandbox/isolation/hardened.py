@@ -1,0 +1,166 @@
+"""Isolation by bubblewrap: what a sandbox sees, as the order to the launcher. Pure but for looking at paths.
+
+Own user, pid, net, ipc, uts and cgroup namespaces; a root of nothing but the read-only system, one interpreter and the
+workspace; `/tmp` in memory, with a size; no capability, no way to gain one, no further user namespace; a list of
+refused system calls. The zygote is process 1 in there: no signal from inside reaches it, and when it is killed from
+outside, the kernel ends everything with it.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import TypedDict
+
+import msgspec
+
+from actors.sandbox.folder import WORKER, Folder
+from actors.sandbox.isolation import seccomp
+from actors.sandbox.isolation.bare import path_of
+from actors.sandbox.isolation.words import Launch, Network, Tier
+from actors.sandbox.quota import Quota
+from actors.sandbox.worker.relay import PORT
+
+LAUNCHER = Path(__file__).with_name("launcher.py")
+RUN, WORKSPACE, WORKER_INSIDE, GATE = "/run/frontdesk", "/workspace", "/opt/frontdesk/worker", "/run/gate"
+UID_OUTSIDE = 61_000  # no distribution gives it out; not one of the ranges of systemd
+UID_INSIDE = "1000"
+PROCESSES_MAX = 256
+OPEN_FILES_MAX = 1024
+FILES_MAX = 50_000
+TMP_SHARE, SHARED_SHARE = 4, 8  # of the memory: what is in there is memory too
+SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+SYSTEM_FILES = (
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/fonts",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/matplotlibrc",
+    "/etc/mime.types",
+    "/etc/pki/ca-trust/extracted",
+    "/etc/pki/tls/certs",
+    "/etc/ssl/certs",
+)
+NAMES_OF_THE_HOST = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
+TEXTS = {
+    "/etc/passwd": f"actor:x:{UID_INSIDE}:{UID_INSIDE}::{WORKSPACE}:/bin/sh\n",
+    "/etc/group": f"actor:x:{UID_INSIDE}:\n",
+}
+PROXY_NAMES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://127.0.0.1:{PORT}")
+NO_NAMES = {"/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n", "/etc/nsswitch.conf": "hosts: files\n"}
+
+
+class Group(TypedDict):
+    """As the launcher reads it."""
+
+    path: str
+    limits: dict[str, str]
+    enable: list[str]
+
+
+class Interpreter(msgspec.Struct, frozen=True, kw_only=True):
+    """`roots`: the folders that it consists of, beside /usr."""
+
+    path: str
+    roots: tuple[str, ...]
+
+
+class Tools(msgspec.Struct, frozen=True, kw_only=True):
+    """What the probe has found. `can_close`: this bubblewrap can forbid further user namespaces."""
+
+    bubblewrap: str
+    can_close: bool
+    interpreter: Interpreter
+
+
+class Hardened:
+    tier: Tier = "hardened"
+
+    def __init__(
+        self, tools: Tools, *, network: Network, memory_mb: int, disk_mb: int, files_max: int = FILES_MAX
+    ) -> None:
+        self._tools, self._network = tools, network
+        self._memory_mb, self._disk_mb, self._files_max = memory_mb, disk_mb, files_max
+
+    def launch(self, folder: Folder) -> Launch:
+        python = self._tools.interpreter.path
+        uid = UID_OUTSIDE if os.geteuid() == 0 else None
+        groups = _cgroups(folder, self._memory_mb) if uid is not None else []
+        relay = f"{GATE}/{folder.gate_socket.name}" if self._network == "proxy" else None
+        order = {
+            "bubblewrap": self._tools.bubblewrap,
+            "uid": uid,
+            "owned": [str(folder.run), str(folder.workspace)],
+            "cgroups": groups,
+            "filter": seccomp.program(platform.machine()).hex(),
+            "before": self._before(),
+            "binds": self._binds(folder),
+            "texts": TEXTS | ({} if self._network == "host" else NO_NAMES),
+            "after": ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORKSPACE, "--"],
+            "command": [python, "-I", f"{WORKER_INSIDE}/__main__.py"],
+        }
+        return Launch(
+            command=(sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(order)),
+            environment={"PATH": path_of(python), "HOME": WORKSPACE, "USER": "actor", "TMPDIR": "/tmp"}  # noqa: S108
+            | (PROXY_NAMES if relay else {}),
+            run=RUN,
+            workspace=WORKSPACE,
+            namespaced=True,
+            limits={
+                "CORE": 0,
+                "DATA": self._memory_mb << 20,
+                "FSIZE": self._disk_mb << 20,
+                "MEMLOCK": 1 << 20,
+                "MSGQUEUE": 1 << 20,
+                "NOFILE": OPEN_FILES_MAX,
+                "NPROC": PROCESSES_MAX,
+            },
+            cgroups=tuple(group["path"] for group in groups),
+            relay=relay,
+            quota=Quota(bytes=self._disk_mb << 20, files=self._files_max),
+        )
+
+    def _before(self) -> list[str]:
+        arguments = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+        if self._network != "host":
+            arguments.append("--unshare-net")
+        if self._tools.can_close:
+            arguments.append("--disable-userns")
+        arguments += ["--as-pid-1", "--hostname", "sandbox", "--uid", UID_INSIDE, "--gid", UID_INSIDE]
+        arguments += ["--cap-drop", "ALL", "--ro-bind", "/usr", "/usr"]
+        for path in SYSTEM_LINKS:
+            if os.path.islink(path):
+                arguments += ["--symlink", os.readlink(path), path]
+            elif os.path.isdir(path):
+                arguments += ["--ro-bind", path, path]
+        for path in (*SYSTEM_FILES, *(NAMES_OF_THE_HOST if self._network == "host" else ())):
+            arguments += ["--ro-bind-try", path, path]
+        arguments += ["--proc", "/proc", "--dev", "/dev"]
+        arguments += ["--size", str((self._memory_mb << 20) // SHARED_SHARE), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108
+        return [*arguments, "--size", str((self._memory_mb << 20) // TMP_SHARE), "--perms", "1777", "--tmpfs", "/tmp"]  # noqa: S108
+
+    def _binds(self, folder: Folder) -> list[tuple[str, str, bool]]:
+        """Source, where it is seen, whether it can be written."""
+        binds = [(root, root, False) for root in self._tools.interpreter.roots]
+        binds += [(str(WORKER), WORKER_INSIDE, False), (str(folder.run), RUN, True)]
+        if self._network == "proxy":
+            binds.append((str(folder.gate), GATE, False))
+        return [*binds, (str(folder.workspace), WORKSPACE, True)]
+
+
+def _cgroups(folder: Folder, memory_mb: int) -> list[Group]:
+    """Of version 2 or 1, whichever is here; a launcher that may not make them goes on without."""
+    name = hashlib.sha256(str(folder.directory).encode()).hexdigest()[:16]
+    tops = Path("/sys/fs/cgroup")
+    memory, processes = str(memory_mb << 20), str(PROCESSES_MAX)
+    if (tops / "cgroup.controllers").exists():
+        limits = {"memory.max": memory, "memory.swap.max": "0", "pids.max": processes}
+        enable = [str(tops / "cgroup.subtree_control"), str(tops / "frontdesk" / "cgroup.subtree_control")]
+        return [{"path": str(tops / "frontdesk" / name), "limits": limits, "enable": enable}]
+    return [
+        {"path": str(tops / kind / "frontdesk" / name), "limits": limits, "enable": []}
+        for kind, limits in (("memory", {"memory.limit_in_bytes": memory}), ("pids", {"pids.max": processes}))
+    ]

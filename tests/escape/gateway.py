@@ -1,0 +1,194 @@
+"""A gateway for probes to attack: `python -m tests.escape.gateway <tier>`; prints what each achieved, as JSON.
+
+It holds what a real one holds: a secret in its environment, its memory, a file of settings, a database and an open
+file, sockets of every kind, and the workspace of another sandbox. Like the real one it hides its memory.
+"""
+
+import asyncio
+import json
+import os
+import resource
+import socket
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from actors.sandbox.connection import connect
+from actors.sandbox.folder import Folder
+from actors.sandbox.handover import Refused, take_out
+from actors.sandbox.isolation.bare import Bare
+from actors.sandbox.isolation.hardened import Hardened
+from actors.sandbox.isolation.probe import find_tools
+from actors.sandbox.isolation.words import Isolation, Unavailable
+from actors.sandbox.words import CellDone, CellLost
+from gateway.hiding import hide_memory
+from tests.escape.probes import FORGERY, PROBES, Probe
+from tests.sandbox.desk import Desk, alive
+
+SECRET = "a-secret-of-the-escape-suite"
+DISK_MB, MEMORY_MB, FILES_MAX = 64, 256, 2_000
+HOST_GROWTH_KB = 50 << 10
+PATIENCE = 4  # times that of a desk
+
+
+class House:
+    """All that can be attacked. `names` is what the probes know of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.config, self.database, self.other = folder / "config.toml", folder / "desk.db", folder / "other"
+        for path in (self.config, self.database, folder / "held"):
+            path.write_text(SECRET)
+            path.chmod(0o600)
+        self.other.mkdir(mode=0o700)
+        (self.other / "private.txt").write_text(SECRET)
+        self.held = os.open(folder / "held", os.O_RDONLY)
+        os.set_inheritable(self.held, True)
+        self.tcp = socket.create_server(("127.0.0.1", 0))
+        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.udp.bind(("127.0.0.1", 0))
+        self.udp.setblocking(False)
+        self.abstract, self.unix = (socket.socket(socket.AF_UNIX) for _ in range(2))
+        self.abstract.bind(f"\0frontdesk-{os.getpid()}")
+        self.unix.bind(str(folder / "socket"))
+        for listening in (self.abstract, self.unix):
+            listening.listen()
+
+    def names(self, run: str) -> str:
+        values = {
+            "ABSTRACT": f"\0frontdesk-{os.getpid()}",
+            "CONFIG": str(self.config),
+            "DATABASE": str(self.database),
+            "GATEWAY": os.getpid(),
+            "KEYCTL": 250 if os.uname().machine == "x86_64" else 219,
+            "OTHER": str(self.other),
+            "RUN": run,
+            "SECRET": SECRET,
+            "SOCKET": str(self.folder / "socket"),
+            "TCP": self.tcp.getsockname()[1],
+            "UDP": self.udp.getsockname()[1],
+        }
+        return "import os\n" + "".join(f"{name} = {value!r}\n" for name, value in values.items())
+
+
+async def main(tier: str) -> None:
+    hide_memory()
+    with tempfile.TemporaryDirectory(prefix="escape-") as place:
+        house = House(Path(place))
+        found: dict[str, str] = {}
+        isolation = await _isolation(tier)
+        quick = [probe for probe in PROBES if not probe.alone]
+        alone = [probe for probe in PROBES if probe.alone]
+        await asyncio.gather(
+            _all(house, isolation, quick, found), *(_all(house, isolation, [probe], found) for probe in alone)
+        )
+    print(json.dumps({probe.name: found[probe.name] for probe in PROBES}))
+
+
+async def _isolation(tier: str) -> Isolation:
+    if tier == "bare":
+        return Bare()
+    tools = await find_tools(None)
+    if isinstance(tools, Unavailable):
+        raise SystemExit(str(tools))
+    return Hardened(tools, network="none", memory_mb=MEMORY_MB, disk_mb=DISK_MB, files_max=FILES_MAX)
+
+
+async def _all(house: House, isolation: Isolation, probes: list[Probe], found: dict[str, str]) -> None:
+    folder = house.folder / f"box{PROBES.index(probes[0])}"
+    desk = Desk(folder, isolation=isolation)
+    names = house.names(isolation.launch(Folder(folder)).run)
+    try:
+        for probe in probes:
+            look = LOOKS[probe.by_host] if probe.by_host else by_itself
+            found[probe.name] = "open" if await look(house, desk, names + probe.code) else "blocked"
+    finally:
+        await desk.sandbox.kill()
+
+
+# --- who decides -----------------------------------------------------------------------------------------------------
+
+
+async def ended(desk: Desk, cell: str) -> CellDone | CellLost:
+    """On a busy machine a bomb takes longer than a desk is patient."""
+    for _ in range(PATIENCE - 1):
+        try:
+            return await desk.end(cell)
+        except TimeoutError:
+            continue
+    return await desk.end(cell)
+
+
+async def by_itself(house: House, desk: Desk, code: str) -> bool:
+    end = await ended(desk, await desk.begin(code))
+    return isinstance(end, CellDone) and end.status == "ok" and end.value == "True"
+
+
+async def flood(house: House, desk: Desk, code: str) -> bool:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    await ended(desk, await desk.begin(code))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before > HOST_GROWTH_KB
+
+
+async def udp(house: House, desk: Desk, code: str) -> bool:
+    await ended(desk, await desk.begin(code))
+    try:
+        return bool(house.udp.recv(100))
+    except BlockingIOError:
+        return False
+
+
+async def link(house: House, desk: Desk, code: str) -> bool:
+    await ended(desk, await desk.begin(code))
+    try:
+        return SECRET in take_out(desk.sandbox.workspace, "report.txt").decode()
+    except Refused:
+        return False
+
+
+async def socket_link(house: House, desk: Desk, code: str) -> bool:
+    await ended(desk, await desk.begin(code))
+    folder = Folder(desk.sandbox.workspace.parent)
+    try:
+        _, writer = await connect(folder.run, "s77")
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
+async def forged(house: House, desk: Desk, code: str) -> bool:
+    victim = await desk.begin("await primitives.act('x')")
+    await desk.call()
+    await desk.end(await desk.begin(FORGERY.replace("VICTIM", victim)))
+    return victim not in desk.sandbox.running()
+
+
+async def daemons(house: House, desk: Desk, code: str) -> bool:
+    cell = await desk.begin(code)
+    await desk.end(cell)
+    pids = [desk.outside(int(line)) for line in desk.sandbox.peek(cell).split()]
+    await desk.sandbox.kill()
+    return not pids or any(map(alive, pids))
+
+
+async def halted(house: House, desk: Desk, code: str) -> bool:
+    await desk.begin(code, stateful=True)
+    cell = await desk.begin("1")
+    try:
+        async with asyncio.timeout(6):
+            await desk.end(cell)
+    except TimeoutError:
+        return True
+    return False
+
+
+LOOKS: dict[str, Callable[[House, Desk, str], Awaitable[bool]]] = {
+    look.__name__: look for look in (flood, udp, link, socket_link, forged, daemons, halted)
+}
+
+if __name__ == "__main__":
+    if "GATEWAY_SECRET" not in os.environ:  # there from the start, or it is not where others would read it
+        os.execve(sys.executable, sys.orig_argv, os.environ | {"GATEWAY_SECRET": SECRET})
+    asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,201 @@
+"""What code in a sandbox tries against its host. Each says at its end `open`, if it got through, or else `blocked`.
+
+Names in capitals are given by `gateway.py`, which also judges what only the host can see.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Probe:
+    name: str
+    code: str
+    by_host: str = ""  # the name of the look that decides instead of the code
+    alone: bool = False  # in a sandbox of its own
+
+
+SYSCALL = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *arguments):
+    return libc.syscall(number, *arguments)
+def done(result):
+    if result: raise OSError(ctypes.get_errno(), "")
+"""
+
+IN_A_CHILD = """
+def tried(act):
+    pid = os.fork()
+    if pid == 0:
+        try: act()
+        except BaseException: os._exit(1)
+        os._exit(0)
+    return os.waitpid(pid, 0)[1] == 0
+"""
+
+# Finds the session's connection among its own objects, as any code in the process can.
+FORGERY = """
+import gc, socket, struct, json
+(line,) = [found for found in gc.get_objects() if isinstance(found, socket.socket) and found.fileno() >= 0 and
+    found.getsockname() and not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)]
+line.setblocking(True)
+body = json.dumps({"t": "done", "cell": "VICTIM", "status": "ok", "value": "forged"}).encode()
+line.sendall(struct.pack(">I", len(body)) + body)
+"""
+
+PROBES = (
+    Probe(
+        name="read the gateway's environment",
+        code="""
+found = False
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try: found |= SECRET in open(f"/proc/{pid}/environ").read() and int(pid) == GATEWAY
+    except OSError: pass
+found""",
+    ),
+    Probe(name="read the gateway's memory", code="os.close(os.open(f'/proc/{GATEWAY}/mem', os.O_RDONLY)); True"),
+    Probe(name="read the configuration", code="SECRET in open(CONFIG).read()"),
+    Probe(name="read the database", code="SECRET in open(DATABASE).read()"),
+    Probe(name="read the workspace of another sandbox", code="bool(os.listdir(OTHER))"),
+    Probe(
+        name="use a file that the gateway holds open",
+        code="any('held' in os.path.realpath(f'/proc/self/fd/{n}') for n in os.listdir('/proc/self/fd'))",
+    ),
+    Probe(name="see the machine's processes", code="os.path.exists(f'/proc/{GATEWAY}')"),
+    Probe(name="signal the gateway", code="os.kill(GATEWAY, 0); True"),
+    Probe(
+        name="trace the gateway",
+        code=f"{SYSCALL}{IN_A_CHILD}tried(lambda: done(libc.ptrace(0x4206, GATEWAY, 0, 0)))",
+    ),
+    Probe(
+        name="leave a core dump",
+        code="import resource; resource.setrlimit(resource.RLIMIT_CORE, (1 << 20, 1 << 20)); True",
+    ),
+    Probe(
+        name="change the system's or the interpreter's files",
+        code="any(os.access(path, os.W_OK) for path in ('/usr/bin', os.__file__, '/etc/passwd'))",
+    ),
+    Probe(
+        name="change the kernel's settings",
+        code="os.close(os.open('/proc/sys/kernel/core_pattern', os.O_WRONLY)); True",
+    ),
+    Probe(
+        name="become another user",
+        code=f"{IN_A_CHILD}tried(lambda: os.setuid(0 if os.getuid() else 12345))",
+    ),
+    Probe(name="make a user namespace", code=f"{SYSCALL}{IN_A_CHILD}tried(lambda: done(libc.unshare(0x10000000)))"),
+    Probe(
+        name="mount a file system",
+        code=f"{SYSCALL}{IN_A_CHILD}"
+        "tried(lambda: done(libc.unshare(0x20000) or libc.mount(b'x', b'/tmp', b'tmpfs', 0, None)))",
+    ),
+    Probe(name="use the kernel's key rings", code=SYSCALL + "call(KEYCTL, 0, -3, 1) >= 0"),
+    Probe(name="use io_uring", code=SYSCALL + "call(425, 0, None) < 0 and ctypes.get_errno() not in (1, 38)"),
+    Probe(
+        name="open a socket to the hypervisor",
+        code="import socket; socket.socket(40, socket.SOCK_STREAM).close(); True",
+    ),
+    Probe(
+        name="a fork bomb",
+        alone=True,
+        code="""
+import signal, time
+children = []
+try:
+    while len(children) < 400:
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(60); os._exit(0)
+        children.append(pid)
+except OSError: pass
+for pid in children: os.kill(pid, signal.SIGKILL); os.waitpid(pid, 0)
+len(children) >= 400""",
+    ),
+    Probe(name="a memory bomb", alone=True, code="len(bytearray(512 << 20)) > 0"),
+    Probe(
+        name="a disk bomb in one file",
+        alone=True,
+        code="file = open('bomb', 'wb'); os.posix_fallocate(file.fileno(), 0, 128 << 20); True",
+    ),
+    Probe(
+        name="a disk bomb in many files",
+        alone=True,
+        code="""
+import time
+for n in range(4):
+    with open(f'bomb{n}', 'wb') as file: os.posix_fallocate(file.fileno(), 0, 48 << 20)
+time.sleep(5)
+True""",
+    ),
+    Probe(
+        name="a disk bomb in /tmp or /dev/shm",
+        alone=True,
+        code="""
+def fill(folder):
+    made = []
+    try:
+        for n in range(6):
+            made.append(f'{folder}/bomb{n}')
+            with open(made[-1], 'wb') as file: os.posix_fallocate(file.fileno(), 0, 48 << 20)
+        return True
+    except OSError: return False
+    finally:
+        for path in made: os.path.exists(path) and os.unlink(path)
+fill('/tmp') or fill('/dev/shm') or fill('/dev') or fill('/')""",
+    ),
+    Probe(
+        name="an inode bomb",
+        alone=True,
+        code="""
+import time
+for n in range(4000): os.close(os.open(f'inode{n}', os.O_CREAT))
+time.sleep(5)
+True""",
+    ),
+    Probe(
+        name="an inode bomb in /tmp",
+        alone=True,
+        code="""
+import tempfile, time
+with tempfile.TemporaryDirectory(dir='/tmp') as folder:
+    for n in range(4000): os.close(os.open(f'{folder}/{n}', os.O_CREAT))
+    time.sleep(5)
+True""",
+    ),
+    Probe(name="a flood of output", alone=True, code="for _ in range(1 << 10): print('x' * 65_535)", by_host="flood"),
+    Probe(
+        name="reach the gateway by TCP",
+        code="import socket; socket.create_connection(('127.0.0.1', TCP), 1).close(); True",
+    ),
+    Probe(
+        name="send by UDP, as to a DNS server",
+        code="import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'data', ('127.0.0.1', UDP))",
+        by_host="udp",
+    ),
+    Probe(name="ask the machine's resolver", code="'dns' in open('/etc/nsswitch.conf').read()"),
+    Probe(name="reach an abstract socket", code="import socket; socket.socket(socket.AF_UNIX).connect(ABSTRACT); True"),
+    Probe(
+        name="reach a socket in the file system",
+        code="import socket; socket.socket(socket.AF_UNIX).connect(SOCKET); True",
+    ),
+    Probe(name="have the host follow a link in the workspace", code="os.symlink(CONFIG, 'report.txt')", by_host="link"),
+    Probe(
+        name="have the host follow a link among its sockets",
+        code="os.symlink(SOCKET, os.path.join(RUN, 's77'))",
+        by_host="socket_link",
+    ),
+    Probe(name="forge the end of another cell", alone=True, code="", by_host="forged"),
+    Probe(
+        name="leave daemons behind",
+        alone=True,
+        code="from subprocess import Popen; "
+        "print(*(Popen(['sleep', '600'], start_new_session=True).pid for _ in range(5)))",
+        by_host="daemons",
+    ),
+    Probe(
+        name="halt its own zygote",
+        alone=True,
+        code="import signal; os.kill(os.getppid(), signal.SIGSTOP)",
+        by_host="halted",
+    ),
+)

@@ -1,0 +1,64 @@
+"""A sandbox goes on only while somebody holds its action."""
+
+import asyncio
+from pathlib import Path
+
+from actors.sandbox import processes
+from actors.sandbox.folder import Folder
+from actors.sandbox.words import CellLost
+from tests.sandbox.conftest import MakeDesk
+from tests.sandbox.desk import Desk, alive, eventually
+
+BUSY = "print('going', flush=True)\nwhile True: pass"
+QUICK = {"freeze_seconds": 0.3, "holder": "here"}
+
+
+async def busy(desk: Desk) -> Desk:
+    await desk.output(await desk.begin(BUSY, cell="c1"), "going")
+    return desk
+
+
+def stands(desk: Desk) -> bool:
+    birth = Folder(desk.sandbox.workspace.parent).zygote()
+    assert birth is not None
+    return all(seen.state in processes.STANDING for seen in processes.below(birth.pid))
+
+
+async def test_it_stands_still_when_its_holder_is_silent_and_goes_on_for_the_same(make_desk: MakeDesk) -> None:
+    held = True
+    desk = await busy(make_desk(holds=lambda: held, **QUICK))
+    assert not stands(desk)
+    held = False
+    await eventually(lambda: stands(desk))
+    held = True
+    await eventually(lambda: not stands(desk))
+
+
+async def test_a_gateway_that_is_gone_lets_it_stand_still_until_the_next(make_desk: MakeDesk, tmp_path: Path) -> None:
+    first = await busy(make_desk(tmp_path, **QUICK))
+    await first.sandbox.close()
+    await eventually(lambda: stands(first))
+    desk = make_desk(tmp_path, **QUICK)
+    assert (await desk.sandbox.attach()).alive
+    await eventually(lambda: not stands(desk))
+
+
+async def test_it_ends_when_another_takes_over(make_desk: MakeDesk, tmp_path: Path) -> None:
+    first = make_desk(tmp_path, **QUICK)
+    cell = await first.begin("import os\nprint(os.getpid(), flush=True)\nwhile True: pass", cell="c1")
+    pid = first.outside(int(await first.output(cell, "\n")))
+    await first.sandbox.close()
+    desk = make_desk(tmp_path, freeze_seconds=0.3, holder="elsewhere")
+    await desk.sandbox.attach()
+    await eventually(lambda: not alive(pid))
+    assert isinstance(await desk.end("c1"), CellLost)
+
+
+async def test_what_was_paused_for_longer_goes_on_when_it_is_resumed(make_desk: MakeDesk) -> None:
+    desk = await busy(make_desk(**QUICK))
+    await desk.sandbox.suspend()
+    process = await asyncio.create_subprocess_exec("sleep", "0.5")
+    await process.wait()
+    assert stands(desk)
+    await desk.sandbox.resume()
+    await eventually(lambda: not stands(desk))
