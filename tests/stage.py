@@ -131,6 +131,13 @@ class Stage:
     def action(self, name: str, conversation: str = "p-ana") -> ActionState:
         return self.journals.action(self.view(name, conversation).key)
 
+    def workspace(self, name: str) -> Path:
+        """Where the action's code runs: seen from here and from inside, whatever isolates it."""
+        found = list(self.folder.glob(f"*.actions/{self.view(name).key}/workspace"))
+        if not found:
+            raise LookupError(f"{name} has no workspace yet")
+        return found[0]
+
     def children(self, name: str) -> list[ActionState]:
         prefix = f"log.act.{self.view(name).key}--"
         return [self.journals.action(s.removeprefix("log.act.")) for s in self.journals.subjects(f"{prefix}%")]

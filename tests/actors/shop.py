@@ -19,6 +19,7 @@ from actors import prompt
 from actors.entries import ActionEntry
 from actors.journal import ActionState
 from actors.sandbox.host import Sandbox
+from actors.sandbox.isolation.bare import Bare
 from actors.sandbox.words import Happening
 from actors.supervisor import ActionHost
 from actors.workshop import Box, Limits, Primitive, Workshop
@@ -192,7 +193,7 @@ class Shop:
     ) -> None:
         await self.close()
         for one in (self.folder / "actions").glob("*"):
-            await Sandbox(one, lambda happening: None).kill()
+            await Sandbox(one, lambda happening: None, Bare()).kill()
         if kind is None:
             for requests in self.model.by_task.values():
                 rules.each_extends_the_last(requests, sum(COMPACTED in str(one.messages[-1]) for one in requests))
@@ -230,7 +231,7 @@ class Shop:
 
     def _sandbox(self, key: str, emit: Callable[[Happening], None]) -> Box:
         stubs = prompt.stubs(self.primitives.values())
-        return Sandbox(self.folder / "actions" / key, emit, stubs=stubs)
+        return Sandbox(self.folder / "actions" / key, emit, Bare(), stubs=stubs)
 
     # --- what the lane says ------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from actors.entries import JobEnded
 from actors.sandbox.host import Sandbox
+from actors.sandbox.isolation.bare import Bare
 from gateway.events import ActionResponded, ClarificationClosed, ClarificationRequested, CommandRefused
 from tests.actors.rules import texts
 from tests.actors.shop import call, code
@@ -65,7 +66,7 @@ async def test_an_answer_to_code_that_is_gone_says_so(shop):
     await shop.start("a1", "Book Rome")
     asked = await shop.fact("a1", ClarificationRequested)
     await shop.close()
-    await Sandbox(shop.folder / "actions" / "a1", lambda happening: None).kill()
+    await Sandbox(shop.folder / "actions" / "a1", lambda happening: None, Bare()).kill()
     await shop.open()
     await shop.fact("a1", ClarificationRequested, 2)
     await shop.answer("a1", asked.question, "b")

@@ -19,15 +19,14 @@ async def test_a_question_is_answered_while_the_task_streams(stage):
 
 
 async def test_a_question_is_answered_while_the_task_computes(stage):
-    go = stage.folder / "go"
     stage.desk.on("Count").acts("count", "Count the rows", saying="On it")
     stage.desk.on("how far").replies("Still counting")
-    stage.worker.on("Count the rows").runs(SPIN.format(go=str(go)))
+    stage.worker.on("Count the rows").runs(SPIN.format(go="go"))
     task = stage.ana.telegram("Count the rows.")
     await stage.until(lambda: stage.action("count").transcript.jobs)
     await stage.ana.telegram("how far are you?").sees("Still counting")
     assert list(stage.action("count").transcript.jobs) == ["cell1"]
-    go.touch()
+    (stage.workspace("count") / "go").touch()
     await task.sees("42 rows")
     assert len(stage.worker.requests) == 2
 
@@ -35,14 +34,13 @@ async def test_a_question_is_answered_while_the_task_computes(stage):
 async def test_the_desk_knows_how_a_task_stands_without_asking_it(stage):
     stage.desk.on("Count").acts("count", "Count the rows", saying="On it")
     asked = stage.desk.on("how far").replies("On page three")
-    go = stage.folder / "go"
-    stage.worker.on("Count the rows").runs(f"primitives.status('page three of nine')\n{SPIN.format(go=str(go))}")
+    stage.worker.on("Count the rows").runs(f"primitives.status('page three of nine')\n{SPIN.format(go='go')}")
     task = stage.ana.telegram("Count the rows.")
     await stage.until(lambda: stage.view("count").doing == "page three of nine")
     await stage.ana.telegram("how far are you?").sees("On page three")
     assert "a1 count · running" in (await asked.asked()).text
     assert "doing: page three of nine" in (await asked.asked()).text
-    go.touch()
+    (stage.workspace("count") / "go").touch()
     await task.sees("42 rows")
 
 
@@ -65,10 +63,9 @@ async def test_a_correction_reaches_the_workers_next_request_and_closes_the_old_
 
 
 async def test_a_correction_of_running_code_comes_with_what_the_code_has_said(stage):
-    go = stage.folder / "go"
     stage.desk.on("Count").acts("count", "Count the rows", saying="On it")
     stage.desk.on("columns").interjects("count")
-    stage.worker.on("Count the rows").runs(f"print('first page')\n{SPIN.format(go=str(go))}")
+    stage.worker.on("Count the rows").runs(f"print('first page')\n{SPIN.format(go='go')}")
     corrected = stage.worker.on("columns").calls(stage.call("interrupt_code", cell="cell1"), saying="The columns, then")
     stage.worker.on("interrupted").responds("7 columns")
     task = stage.ana.telegram("Count the rows.")
@@ -79,7 +76,7 @@ async def test_a_correction_of_running_code_comes_with_what_the_code_has_said(st
     assert "cell1 still runs. Output so far:\nfirst page" in interim["content"]
     assert word["role"] == "user"
     await task.sees("7 columns")
-    assert not go.exists()
+    assert not (stage.workspace("count") / "go").exists()
 
 
 async def test_the_right_one_of_two_tasks_hears_the_correction(stage):

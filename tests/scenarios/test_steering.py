@@ -31,7 +31,7 @@ def states(folder: Path) -> set[str]:
 def counting(stage):
     """A task whose code computes until the file `go` is there."""
     stage.desk.on("Count").acts("count", "Count the rows", saying="On it")
-    stage.worker.on("Count the rows").runs(SPIN.format(go=str(stage.folder / "go")))
+    stage.worker.on("Count the rows").runs(SPIN.format(go="go"))
     return stage
 
 
@@ -53,7 +53,7 @@ async def test_ask_answers_from_a_snapshot_and_does_not_touch_the_loop(counting)
     asked = await beside.asked()
     assert "first page" in asked.text
     assert asked.body["tool_choice"] == "none"
-    (stage.folder / "go").touch()
+    (stage.workspace("count") / "go").touch()
     await task.sees("42 rows")
     before, _, after = stage.worker.requests
     assert after.body["tools"] == asked.body["tools"] == before.body["tools"]
@@ -92,7 +92,7 @@ async def test_pause_stands_computing_code_still_and_resume_goes_on_from_there(c
     await stage.ana.telegram("hold.").sees("Holding")
     await stage.until(lambda: states(stage.folder) == {"T"})
     await stage.phase("count", "paused")
-    (stage.folder / "go").touch()
+    (stage.workspace("count") / "go").touch()
     assert states(stage.folder) == {"T"}
     await stage.ana.telegram("go on.").sees("Going on")
     await task.sees("42 rows")
@@ -112,7 +112,7 @@ async def test_pause_and_resume_without_a_model(counting, how):
     task = await begin(stage)
     await do("pause")
     await stage.until(lambda: states(stage.folder) == {"T"})
-    (stage.folder / "go").touch()
+    (stage.workspace("count") / "go").touch()
     await do("resume")
     await task.sees("42 rows")
 

@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
-import os
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from actors.sandbox import processes
+from actors.sandbox.folder import Folder
 from actors.sandbox.host import Sandbox
 from actors.sandbox.isolation.bare import Bare
 from actors.workshop import Primitive
@@ -134,11 +135,7 @@ def _sandboxes(folder: Path) -> list[Path]:
 
 
 def processes_in(folder: Path) -> list[int]:
-    """Those that work in a folder below this one."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                if Path(os.readlink(entry / "cwd")).is_relative_to(folder):
-                    found.append(int(entry.name))
-    return found
+    """Those of the sandboxes below this folder, isolated or not, that live."""
+    births = [birth for one in _sandboxes(folder) if (birth := Folder(one).zygote()) is not None]
+    living = [birth for birth in births if processes.is_running(birth.pid, birth.started)]
+    return [seen.pid for birth in living for seen in processes.below(birth.pid)] + [birth.pid for birth in living]
