@@ -23,6 +23,7 @@ from brain.contacts import Contact, Contacts, contact_key, owner
 from brain.hold import Pace
 from brain.manager import Manager
 from frontdesk.console import Console
+from frontdesk.store import views_file
 from gateway import live
 from gateway.addresses import Address, journal_key
 from gateway.broker.protocol import Broker
@@ -31,6 +32,7 @@ from gateway.clock import utc_now
 from gateway.events import MediumFact, identity_of
 from gateway.holding import Guard, supervise
 from gateway.journal import publish
+from gateway.keeping import Keeper
 from gateway.live import LiveSignal
 from gateway.llm.model import Model
 from gateway.outbox import Outbox
@@ -79,7 +81,7 @@ class App:
 
     async def run(self) -> None:
         """Until cancelled; then every role ends cleanly, within STOP_SECONDS. Raises StoreUnusable."""
-        broker = self.broker = SqliteBroker(self.settings.store.path)
+        broker = self.broker = SqliteBroker(self.settings.store.path, self.parts.operator)
         tasks = [asyncio.create_task(role, name=name) for name, role in self._roles(broker).items()]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -97,6 +99,7 @@ class App:
     def _roles(self, broker: Broker) -> dict[str, Coroutine[None, None, None]]:
         roles = {f"medium-{account}": partial(self._medium, broker, make) for account, make in self._makes(broker)}
         roles |= {"brain": partial(self._brain, broker), "actors": partial(self._actors, broker)}
+        roles["keeper"] = Keeper(broker, views_file(self.settings.store.path)).run
         return {key: supervise(broker, key, LEASE_SECONDS, work) for key, work in roles.items()}
 
     # --- mediums -----------------------------------------------------------------------------------------------------
