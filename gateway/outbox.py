@@ -68,8 +68,17 @@ class Platform(Protocol):
 
 
 class Outbox:
-    def __init__(self, broker: Broker, platform: Platform, guard: Guard, worker: str, now: Now = utc_now) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        platform: Platform,
+        guard: Guard,
+        worker: str,
+        now: Now = utc_now,
+        send_seconds: float = SEND_SECONDS,
+    ) -> None:
         self._broker, self._platform, self._guard, self._now = broker, platform, guard, now
+        self._send_seconds = send_seconds
         account = platform.account
         self.journal: Journal[OutboxState] = Journal(
             broker, f"log.out.{account}", OutboxState(account), Entry, guard, worker
@@ -170,7 +179,7 @@ class Outbox:
         """What came of it."""
         try:
             self._guard.check()
-            async with asyncio.timeout(SEND_SECONDS):
+            async with asyncio.timeout(self._send_seconds):
                 await self._platform.send(item.send.route, item.parts[item.part], f"{ref}/{item.part}")
         except SurelyNotSent as error:
             if item.send.until is None and item.attempts >= MAX_ATTEMPTS:
@@ -182,7 +191,7 @@ class Outbox:
         except (OutcomeUnknown, TimeoutError) as error:
             if self._platform.repeatable and item.attempts < MAX_ATTEMPTS:
                 return self._deferred(ref, error, RETRY_SECONDS)
-            why = str(error) or f"no answer in {SEND_SECONDS:.0f} s"
+            why = str(error) or f"no answer in {self._send_seconds:.0f} s"
             return Closed(send=ref, outcome="unknown", why=why)
         if item.part + 1 < len(item.parts):
             return PartSent(send=ref, part=item.part)

@@ -32,8 +32,10 @@ async def running(*works):
     try:
         yield tasks
     finally:
-        for task in tasks:
-            task.cancel()
+        while left := [task for task in tasks if not task.done()]:
+            for task in left:
+                task.cancel()  # again, where the broker was killed: a last word cannot be written
+            await asyncio.wait(left, timeout=0.5)
         for end in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(end, Exception):
                 raise end
