@@ -104,7 +104,7 @@ async def rate(folder: Path, publishers: int = 100, each: int = 300) -> float:
 
 
 async def written(path: Path, events: int) -> None:
-    """A conversation (message, decision, sent, …) as its holder and the keeper leave it: with snapshots by the policy, forgotten below them."""
+    """A conversation (message, decision, sent, …) as its holder and the keeper leave it, compacted by the policy."""
     async with opened(path) as broker:
         folding = Folding(LaneState("p-ana"), LaneEntry)
         waiting: list[Any] = []
@@ -192,11 +192,15 @@ async def conversations(folder: Path) -> list[tuple[str, str]]:
     short, long = folder / "short.db", folder / "long.db"
     await written(short, 100)
     await written(long, 100_000)
-    async with opened(short) as one, opened(long) as other:
-        async with Conversation(one, 100).open() as first, Conversation(other, 100_000).open() as second:
-            for _ in range(TURNS):
-                await first.turn()
-                await second.turn()
+    async with (
+        opened(short) as one,
+        opened(long) as other,
+        Conversation(one, 100).open() as first,
+        Conversation(other, 100_000).open() as second,
+    ):
+        for _ in range(TURNS):
+            await first.turn()
+            await second.turn()
     few, many = (statistics.median(each.taken[10:]) * 1000 for each in (first, second))
     return [
         ("start of a conversation of 100,000 events", f"{second.start_seconds:.2f} s"),

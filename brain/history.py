@@ -121,6 +121,7 @@ def _said(conversation: str, decided: Decided) -> list[dict[str, Any]]:
             "place": send.route.place,
             "thread": send.route.thread or "",
             "reply_to": send.route.reply_to or "",
+            "covers": "\n".join(decided.covers),
             "at": decided.at.isoformat(),
             "text": send.text,
             "outcome": "on its way",

@@ -99,7 +99,7 @@ class App:
     def _roles(self, broker: Broker) -> dict[str, Coroutine[None, None, None]]:
         roles = {f"medium-{account}": partial(self._medium, broker, make) for account, make in self._makes(broker)}
         roles |= {"brain": partial(self._brain, broker), "actors": partial(self._actors, broker)}
-        roles["keeper"] = Keeper(broker, views_file(self.settings.store.path)).run
+        roles["keeper"] = partial(Keeper(broker, views_file(self.settings.store.path)).run)
         return {key: supervise(broker, key, LEASE_SECONDS, work) for key, work in roles.items()}
 
     # --- mediums -----------------------------------------------------------------------------------------------------

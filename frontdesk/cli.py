@@ -112,6 +112,31 @@ def rebuild(config: Path | None) -> None:
 
 @main.command()
 @config_option
+@click.argument("address")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def erase(config: Path | None, address: str, yes: bool) -> None:
+    """Erase what ADDRESS (telegram:42) said, and what was made of it, for good. The gateway must not run."""
+    from frontdesk.erase import erase as erase_person
+    from gateway.addresses import Address
+    from gateway.broker.sqlite_file import StoreUnusable
+    from gateway.keeping import ViewsFailed
+    from gateway.record import Undecodable
+
+    try:
+        person = Address.parse(address)
+        if not yes:
+            click.confirm(f"Erase all that {person} said, and the work done for them? It cannot be undone", abort=True)
+        report = asyncio.run(erase_person(_settings(config).store.path, person))
+    except (ValueError, StoreUnusable, ViewsFailed, Undecodable) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(
+        f"Erased: {report.messages} messages of {person} and what was made of them ({report.entries} entries, "
+        f"{report.workspaces} workspaces). Backups that were made before still hold them."
+    )
+
+
+@main.command()
+@config_option
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def backup(config: Path | None, file: Path) -> None:
     """Copy the store to FILE (and its views beside it), also while the gateway runs."""

@@ -32,6 +32,7 @@ TABLES: dict[str, dict[str, type]] = {
         "place": str,
         "thread": str,
         "reply_to": str,
+        "covers": str,  # of the assistant's: the ids of the events that the turn was about, a line each
         "at": str,  # ISO 8601, UTC: sorts as time
         "text": str,
         "outcome": str,  # received; on its way, sent, failed, unknown, withdrawn
@@ -249,7 +250,7 @@ class ViewsFile:
 
 def search(path: Path, words: str, *, conversation: str | None, limit: int) -> list[dict[str, Any]]:
     """Messages with all of these words, the best first. Only reads. Raises ViewsFailed."""
-    if not words.strip():
+    if not (quoted := " ".join('"{}"'.format(word.replace('"', '""')) for word in words.split())):
         return []
     from sqlite_utils import Database
 
@@ -259,7 +260,7 @@ def search(path: Path, words: str, *, conversation: str | None, limit: int) -> l
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as db:
             where = "conversation = :conversation" if conversation is not None else None
             asked = {"conversation": conversation} if conversation is not None else None
-            found = Database(db).table("messages").search(words, where=where, where_args=asked, limit=limit, quote=True)
+            found = Database(db).table("messages").search(quoted, where=where, where_args=asked, limit=limit)
             return [dict(row) for row in found]
     except sqlite3.Error as error:
         raise ViewsFailed(mend(path, error)) from error

@@ -73,6 +73,9 @@ def said(place, text, number, user=None, account="telegram-1"):
     )
 
 
+PACE = Pace()
+
+
 class Stage:
     def __init__(self, broker, platforms, manager, notices):
         self.broker, self.platforms, self.manager, self.notices = broker, platforms, manager, notices
@@ -82,7 +85,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(path, model, users, platforms=None, broker=None, pace=Pace()):
+async def stage(path, model, users, platforms=None, broker=None, pace=PACE):
     """Open until the block ends; the broker is closed with it, unless it was brought."""
     async with AsyncExitStack() as stack:
         if broker is None:

@@ -11,11 +11,10 @@ import pytest
 from gateway.broker.sqlite import SqliteBroker
 from gateway.events import Ref, Send, SendClosed, WithdrawSend
 from gateway.journal import publish
-from gateway.outbox import TOO_LATE, OutcomeUnknown, Outbox, Rejected, SurelyNotSent
+from gateway.outbox import TOO_LATE, Outbox, OutcomeUnknown, Rejected, SurelyNotSent
 from gateway.record import decode
 from tests.store.conftest import GUARD, eventually, running
 from tests.store.stage import EchoModel, FakePlatform, route, said, stage
-
 
 TURNS = itertools.count(1)
 
