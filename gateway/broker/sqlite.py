@@ -91,6 +91,8 @@ class SqliteBroker:
                     db.execute("rollback to one")
                     outcomes.append((future, error))
                 except sqlite3.Error as error:
+                    if not db.in_transaction:  # a full disk ends the whole of it
+                        raise
                     db.execute("rollback to one")
                     outcomes.append((future, Unconfirmed(str(error))))
                     trouble = error

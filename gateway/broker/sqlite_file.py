@@ -38,9 +38,9 @@ def mend(path: Path, error: Exception) -> str:
     return f"{path}: {error}. {found[:1].upper()}{found[1:]}." if found else f"{path}: {error}."
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
     """For any thread, without transactions of its own. Raises sqlite3.Error."""
-    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
     try:
         db.execute("pragma journal_mode=wal")
         db.execute("pragma synchronous=full")
@@ -50,10 +50,10 @@ def connect(path: Path) -> sqlite3.Connection:
     return db
 
 
-def opened(path: Path) -> sqlite3.Connection:
+def opened(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
     """With its tables. Raises StoreUnusable."""
     try:
-        db = connect(path)
+        db = connect(path, busy_seconds)
     except sqlite3.Error as error:
         raise StoreUnusable(mend(path, error)) from error
     try:
@@ -74,7 +74,7 @@ def locked(path: Path) -> Any:
     """Held until it is closed: a second process is refused. Raises StoreUnusable."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = open(f"{path}.lock", "a+")  # noqa: SIM115 - held for life
+        lock = open(f"{path}.lock", "a+b", buffering=0)  # noqa: SIM115 - held for life
     except OSError as error:
         raise StoreUnusable(
             f"{path}: {error.strerror}. Set [store] path to a file in a folder that can be written."
@@ -83,15 +83,14 @@ def locked(path: Path) -> Any:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         lock.seek(0)
-        owner = lock.read().strip()
+        owner = (lock.read() or b"?").decode().strip()
         lock.close()
         raise StoreUnusable(
             f"{path} is in use by process {owner}: stop it, or give [store] path another file."
         ) from None
     try:
         lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
+        lock.write(b"%d" % os.getpid())
     except OSError:
         pass  # a full disk: the lock holds all the same, and the database says the rest
     return lock
