@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
+import re
+import socket
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
@@ -24,8 +27,11 @@ from gateway.holding import Guard
 from gateway.journal import Emitted, Folding, stamped
 from gateway.keeping import Keeper
 from gateway.llm.model import Generation, OnSpent, Request
+from gateway.outbox import Outbox
 from gateway.record import encode
 from gateway.snapshots import Policy, cut
+from mediums.local import wire
+from mediums.local.client import LocalClient
 
 ANA = Person(address=Address(medium="telegram", user="42"), name="Ana")
 ROUTE = Route(medium="telegram", account="telegram-1", place="42")
@@ -209,6 +215,109 @@ async def conversations(folder: Path) -> list[tuple[str, str]]:
     ]
 
 
+class Room:
+    """A platform that takes everything at once."""
+
+    account, repeatable = "telegram-1", False
+
+    def __init__(self) -> None:
+        self.arrived: list[tuple[str, str]] = []
+
+    def split(self, text: str) -> tuple[str, ...]:
+        return (text,)
+
+    async def send(self, route: Route, text: str, key: str) -> None:
+        self.arrived.append((route.place, text))
+
+
+class Slow:
+    """A model of 100 ms that repeats what it heard."""
+
+    name = "slow"
+
+    async def generate(self, request: Request, on_spent: OnSpent | None = None) -> Generation:
+        await asyncio.sleep(0.1)
+        heard = re.findall(r"word-\d+-\d+", request.messages[-2]["content"])
+        return Generation(text=" ".join(heard), finish="stop", model=self.name)
+
+
+async def crowd(folder: Path, chats: int = 50, each: int = 4) -> tuple[float, float]:
+    """Seconds until all are answered, and the longest stall of the event loop in ms meanwhile."""
+    async with opened(folder / "crowd.db") as broker:
+        people = [Address(medium="telegram", user=str(n)) for n in range(chats)]
+        contacts = Contacts(
+            [Contact(key=f"c{one.user}", name=one.user, role="member", addresses=(one,)) for one in people]
+        )
+        room = Room()
+        manager = Manager(
+            broker,
+            GUARD,
+            "bench",
+            assistant="Frontdesk",
+            contacts=contacts,
+            model=Slow(),
+            tell=lambda account, signal: None,
+            operator=print,
+            now=utc_now,
+            pace=Pace(),
+        )
+        keeper = Keeper(broker, views_file(folder / "crowd.db"))
+        works = [manager.run(), Outbox(broker, room, GUARD, "bench").run(), keeper.run(GUARD)]
+        tasks = [asyncio.create_task(work) for work in works]
+        began = time.perf_counter()
+
+        async def say(who: Address, n: int) -> None:
+            route = Route(medium="telegram", account="telegram-1", place=who.user)
+            author = Person(address=who, name=who.user)
+            identity = f"telegram-1/message/{who.user}:{n}/0"
+            word = f"word-{who.user}-{n}."
+            fact = MessageReceived(identity=identity, route=route, author=author, text=word, at=BEGAN)
+            await broker.append("evt.medium.telegram-1", encode(fact), msg_id=identity)
+
+        saying = [asyncio.create_task(say(who, n)) for n in range(each) for who in people]
+        longest = 0.0
+        while sum(text.count("word-") for _, text in room.arrived) < chats * each:
+            before = time.perf_counter()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.perf_counter() - before - 0.001)
+        took = time.perf_counter() - began
+        for task in (*tasks, *saying):
+            task.cancel()
+        await asyncio.wait(tasks)
+        words = sorted(word for _, text in room.arrived for word in text.split())
+        assert words == sorted({*words}), "answered twice"
+        assert all(word.split("-")[1] == place for place, text in room.arrived for word in text.split()), "misrouted"
+        return took, longest * 1000
+
+
+async def revived(folder: Path) -> float:
+    """Seconds from the start of a new process to the answer to a message that a kill -9 left open."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    web = f'[mediums.web]\nlisten = "127.0.0.1:{port}"\ntoken = "bench"\n'
+    config = folder / "config.toml"
+    config.write_text(f'[model]\nname = "rehearsal"\n[store]\npath = "{folder}/killed.db"\n{web}')
+    command = [sys.executable, "-m", "frontdesk", "run", "--config", str(config)]
+    async with LocalClient(f"http://127.0.0.1:{port}", "bench") as client:
+        first = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.DEVNULL)
+        client.say("hello")
+        async for event in client:
+            if isinstance(event, wire.Accepted):
+                break
+        first.kill()
+        await first.wait()
+        began = time.perf_counter()
+        second = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.DEVNULL)
+        async for event in client:
+            if isinstance(event, wire.Post) and event.author == "assistant":
+                break
+        took = time.perf_counter() - began
+        second.terminate()
+        await second.wait()
+    return took
+
+
 async def main() -> None:
     with tempfile.TemporaryDirectory(prefix="frontdesk-bench-") as name:
         folder = Path(name)
@@ -217,6 +326,10 @@ async def main() -> None:
             ("100 publishers", f"{await rate(folder):,.0f} events/s"),
         ]
         rows += await conversations(folder)
+        took, longest = await crowd(folder)
+        rows.append(("200 messages of 50 chats at once, model 100 ms: all answered", f"{took:.2f} s"))
+        rows.append(("the longest stall of the event loop meanwhile", f"{longest:.0f} ms"))
+        rows.append(("kill -9, new process, answered", f"{await revived(folder):.2f} s"))
         for what, figure in rows:
             print(f"| {what} | {figure} |")
 
