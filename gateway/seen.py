@@ -1,6 +1,7 @@
 """Dedupe for ever: one high-water mark per source of refs, one digest per identity that a platform gave."""
 
 import hashlib
+import re
 
 from gateway.events import Ref
 
@@ -23,6 +24,7 @@ class Seen:
 
 ERASED = "erased-"  # before the digest of an identity whose message was erased
 DIGEST_BYTES = 12
+_ERASED = re.compile(rf"{ERASED}([0-9a-f]{{{2 * DIGEST_BYTES}}})")
 
 
 class Identities:
@@ -48,6 +50,6 @@ def erased(identity: str) -> str:
 
 
 def _digest(identity: str) -> bytes:
-    if identity.startswith(ERASED):
-        return bytes.fromhex(identity.removeprefix(ERASED))
+    if found := _ERASED.fullmatch(identity):
+        return bytes.fromhex(found[1])
     return hashlib.blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()

@@ -1,4 +1,4 @@
-"""A real gateway process with a scripted model, to be killed. It talks over its local page, as a person's client does."""
+"""A real gateway process with a scripted model, to be killed. It is talked to as a person's client does."""
 
 import asyncio
 import os

@@ -17,6 +17,7 @@ from gateway.broker.sqlite import SqliteBroker
 from gateway.broker.sqlite_file import StoreUnusable
 from gateway.events import Ref
 from gateway.journal import Journal, fold_stored, publish
+from gateway.seen import Identities, erased
 from mediums.local import wire
 from mediums.local.room import Entry as RoomEntry
 from mediums.local.room import Posted, RoomState, Settled
@@ -161,3 +162,14 @@ async def test_the_local_room_forgets_its_owner_too(tmp_path):
 async def test_it_is_refused_while_a_gateway_runs(tmp_path, broker):
     with pytest.raises(StoreUnusable, match="in use by process"):
         await erase(tmp_path / "store.db", ANA)
+
+
+def test_an_erased_identity_is_the_same_one_for_ever_and_nothing_else_is():
+    taken = Identities()
+    taken.add("telegram-1/message/42:1/0")
+    assert erased("telegram-1/message/42:1/0") in taken
+    assert erased(erased("telegram-1/message/42:1/0")) == erased("telegram-1/message/42:1/0")
+    assert "erased-by a strange platform" not in taken
+    again = Identities(taken.freeze())
+    assert "telegram-1/message/42:1/0" in again
+    assert "telegram-1/message/42:10/0" not in again

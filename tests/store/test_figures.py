@@ -12,9 +12,11 @@ async def test_two_hundred_messages_of_fifty_chats_are_each_answered_once(tmp_pa
     async with stage(tmp_path / "s.db", model, chats, [platform]) as s:
         await asyncio.gather(*(s.hears(said(chat, f"word-{chat}-{n}.", n)) for n in range(4) for chat in chats))
         words = sorted(f"word-{chat}-{n}." for chat in chats for n in range(4))
-        found = lambda: [
-            (place, word) for place, text, _, _ in platform.arrived for word in text.split() if "word-" in word
-        ]  # noqa: E731
+
+        def found():
+            told = [(place, word) for place, text, _, _ in platform.arrived for word in text.split()]
+            return [(place, word) for place, word in told if word.startswith("word-")]
+
         await eventually(lambda: len(found()) >= len(words), seconds=30)
         assert sorted(word for _, word in found()) == words
         assert all(word.startswith(f"word-{place}-") for place, word in found())

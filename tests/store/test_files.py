@@ -48,13 +48,13 @@ async def test_another_program_that_holds_the_file(tmp_path):
     with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as other:
         other.execute("pragma locking_mode=exclusive")
         other.execute("begin exclusive")
-        with pytest.raises(StoreUnusable, match="locked. Another program holds it: close that one"):
+        with pytest.raises(StoreUnusable, match=r"locked. Another program holds it: close that one"):
             sqlite_file.opened(tmp_path / "s.db", busy_seconds=0.1)
 
 
 async def test_a_file_that_is_no_database(tmp_path):
     (tmp_path / "s.db").write_bytes(b"certainly not a database" * 100)
-    with pytest.raises(StoreUnusable, match="not a database.*restore a backup"):
+    with pytest.raises(StoreUnusable, match=r"not a database.*restore a backup"):
         SqliteBroker(tmp_path / "s.db")
 
 
@@ -63,7 +63,7 @@ async def test_a_damaged_file(tmp_path):
     data = bytearray((tmp_path / "s.db").read_bytes())
     data[100:4096] = b"\xff" * 3996
     (tmp_path / "s.db").write_bytes(data)
-    with pytest.raises(StoreUnusable, match="malformed.*restore a backup"):
+    with pytest.raises(StoreUnusable, match=r"malformed.*restore a backup"):
         SqliteBroker(tmp_path / "s.db")
 
 
@@ -96,7 +96,8 @@ def started(path, before):
 
 
 async def test_a_full_disk_at_the_start(tmp_path):
-    full = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
+    ignored = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)"
+    full = f"{ignored}; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
     ended = await asyncio.to_thread(started, tmp_path / "s.db", full)
     assert "is full" in ended.stdout, ended
 
@@ -129,8 +130,7 @@ async def test_db01_a_full_disk_confirms_nothing_is_told_once_and_goes_on_when_t
         await limit(1)
         for n in range(3):
             with pytest.raises(Unconfirmed, match="full"):
-                for _ in range(50):  # what is left in the last page
-                    await broker.append("evt.medium.telegram-1", b"x" * 5000, msg_id=str(n))
+                await broker.append("evt.medium.telegram-1", b"x" * 50_000, msg_id=str(n))  # more than a page
         assert len([text for text in notices if "is full" in text]) == 1
         await limit(1_000_000)
         await s.hears(said("42", "after.", 2))
@@ -202,7 +202,7 @@ async def test_a_backup_of_a_running_gateway_is_whole_and_can_be_started(tmp_pat
         keeping(broker, views_file(path)) as keeper,
     ):
         await s.hears(said("42", "remember Rome.", 1))
-        await eventually(lambda: platform.texts())
+        await eventually(platform.texts)
         await keeper.caught_up()
         writing = asyncio.create_task(chatter(broker))
         ended = await asyncio.to_thread(CliRunner().invoke, main, ["backup", str(copied), *config(tmp_path, path)])
@@ -214,7 +214,7 @@ async def test_a_backup_of_a_running_gateway_is_whole_and_can_be_started(tmp_pat
     async with stage(copied, EchoModel(), ["42"], [platform]) as s:
         await s.hears(said("42", "remember Rome.", 1))
         await s.hears(said("42", "and now?", 2))
-        await eventually(lambda: platform.texts())
+        await eventually(platform.texts)
         assert platform.texts() == ["echo and now?"]
 
 

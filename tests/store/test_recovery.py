@@ -8,9 +8,13 @@ from contextlib import suppress
 
 import pytest
 
+from gateway.broker.sqlite import SqliteBroker
+from gateway.llm.model import Generation
 from mediums.local import wire
 from tests.servers.openai import Hold, Reply, ScriptedOpenAI, call
+from tests.store.conftest import eventually
 from tests.store.gateway import PATIENCE_SECONDS, gateway, heard, is_actor, told
+from tests.store.stage import FakePlatform, said, stage
 
 STOP_SECONDS = 8.0
 
@@ -57,9 +61,26 @@ async def test_a_message_that_kills_the_process_is_put_aside_and_does_not_burn_m
     assert sum("poison" in heard(request) for request in server.requests) == 3
 
 
-@pytest.mark.parametrize("what", ["model", "sandbox", "nothing"])
-async def test_sigterm_ends_it_within_its_bound_and_cleanly(tmp_path, server, what):
+@pytest.fixture
+async def mute():
+    """A platform that takes every connection and says nothing; its port."""
+    connections = []
+
+    async def taken(reader, writer):
+        connections.append(writer)
+        await reader.read()
+
+    listening = await asyncio.start_server(taken, "127.0.0.1", 0)
+    yield listening.sockets[0].getsockname()[1]
+    for writer in connections:
+        writer.close()
+    listening.close()
+
+
+@pytest.mark.parametrize("what", ["model", "sandbox", "medium"])
+async def test_sigterm_ends_it_within_its_bound_and_cleanly(tmp_path, server, mute, what):
     forever = asyncio.Event()
+    more = f'[mediums.telegram]\ntoken = "8123:abc"\napi_base = "http://127.0.0.1:{mute}"' if what == "medium" else ""
 
     def script(request):
         if what == "model":
@@ -71,9 +92,9 @@ async def test_sigterm_ends_it_within_its_bound_and_cleanly(tmp_path, server, wh
         )
 
     server.script(script)
-    async with gateway(tmp_path, server) as g, g.client() as client:
+    async with gateway(tmp_path, server, more) as g, g.client() as client:
         await g.start()
-        if what != "nothing":
+        if what != "medium":
             client.say("Do it.")
             await server.arrived(1 if what == "model" else 2)
             await asyncio.sleep(0.5 if what == "sandbox" else 0)
@@ -112,6 +133,35 @@ async def test_a_lost_sandbox_is_named_to_the_model_and_the_work_goes_on(tmp_pat
     work = [request for request in server.requests if is_actor(request)]
     assert "variables of the stateful session are gone" in work[-1].text
     assert server.complaints == []
+
+
+async def test_a_send_that_nobody_knows_the_end_of_is_told_once_where_it_belongs(tmp_path):
+    """The platform took the request, and the process was gone before it answered."""
+    broker = SqliteBroker(tmp_path / "s.db")
+    platform, model = FakePlatform(), Teller()
+    platform.script["42"] = [asyncio.Event().wait]
+    async with stage(tmp_path / "s.db", model, ["42", "43"], [platform], broker=broker) as s:
+        await s.hears(said("42", "hello.", 1))
+        await eventually(lambda: platform.tried)
+        broker.kill()
+    await broker.close()
+    for number in (1, 2):  # and another restart: it is not told again
+        async with stage(tmp_path / "s.db", model, ["42", "43"], [platform]) as s:
+            await s.hears(said("43", "marker.", number))
+            await eventually(lambda number=number: platform.texts("42") and len(platform.texts("43")) == number)
+            assert not any(lane.journal.state.undecided for lane in s.manager.lanes())
+    assert platform.texts("42") == ["I do not know whether “answer” reached you."]
+    assert model.reported == 1
+
+
+class Teller:
+    name = "teller"
+    reported = 0
+
+    async def generate(self, request, on_spent=None):
+        unknown = "[a send unknown" in request.messages[-2]["content"]
+        self.reported += unknown
+        return Generation(text="I do not know whether “answer” reached you." if unknown else "answer", finish="stop")
 
 
 # --- kill -9, anywhere -----------------------------------------------------------------------------------------------
