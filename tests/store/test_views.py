@@ -15,6 +15,7 @@ from frontdesk.store import views_file
 from gateway import views
 from gateway.addresses import Address, Route
 from gateway.broker.protocol import Stored
+from gateway.broker.sqlite import SqliteBroker
 from gateway.events import MessageReceived, Person
 from gateway.journal import stamped
 from gateway.keeping import ViewsFailed
@@ -173,3 +174,21 @@ async def stalls(work):
         await asyncio.sleep(0.001)
         longest = max(longest, time.perf_counter() - before)
     return longest
+
+
+async def test_the_operator_rebuilds_and_erases_by_the_command_line(tmp_path):
+    broker = SqliteBroker(tmp_path / "store.db")
+    await broker.append("log.lane.p-ana", stamped(1, "n", taken("Book Rome", "1")), msg_id="")
+    (tmp_path / "config.toml").write_text(f'[store]\npath = "{tmp_path}/store.db"\n')
+
+    def run(*command):
+        return CliRunner().invoke(main, [*command, "--config", str(tmp_path / "config.toml")])
+
+    refused = await asyncio.to_thread(run, "rebuild")
+    assert (refused.exit_code, "stop it" in refused.output) == (1, True)
+    await broker.close()
+    assert (await asyncio.to_thread(run, "rebuild")).output == "Made anew from 1 entries.\n"
+    assert "Book Rome" in run("search", "rome").output
+    assert "is no address" in run("erase", "Ana", "--yes").output
+    assert "Erased: 1 messages of slack:T1/U7" in (await asyncio.to_thread(run, "erase", "slack:T1/U7", "--yes")).output
+    assert run("search", "rome").output == "Nothing was found.\n"
