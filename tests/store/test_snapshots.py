@@ -1,11 +1,13 @@
 """A snapshot stands for all that lies before it, wherever it is: in every journal, and for what a model sees."""
 
+from collections import deque
 from datetime import timedelta
 
 import pytest
 
 from actors.entries import ActionEntry
 from actors.journal import ActionState
+from actors.transcript import Transcript
 from brain import prompt
 from brain.contacts import Contact
 from brain.entries import LaneEntry
@@ -15,6 +17,7 @@ from gateway.journal import Folding
 from gateway.outbox_state import Entry as OutboxEntry
 from gateway.outbox_state import OutboxState
 from gateway.record import decode, encode
+from gateway.seen import Identities, Seen
 from gateway.snapshots import cut
 from mediums.local.room import Entry as RoomEntry
 from mediums.local.room import RoomState
@@ -79,3 +82,27 @@ def test_parts_without_their_last_change_nothing():
     for entry in (*torn, *entries[40:]):
         folding.take(1, entry, 1)
     assert encode(folding.state.freeze()) == encode(words.lane(3, 60).state.freeze())
+
+
+def plain(value):
+    """All that an object holds, however deep."""
+    if isinstance(value, LaneState | OutboxState | RoomState | ActionState | Transcript | Seen | Identities):
+        return {name: plain(held) for name, held in vars(value).items() if not callable(held)}
+    return encode(
+        list(value) if isinstance(value, deque) else list(value.items()) if isinstance(value, dict) else value
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_attribute_of_a_fold_is_left_out_of_its_snapshot(kind):
+    """A new one that a walk does not reach is at least seen to be there: add it to the frozen struct, and to a walk."""
+    walk, fresh, union = KINDS[kind]
+    state = fresh()
+    for entry in walk(11, LENGTH).entries:
+        state.apply(decode(encode(entry), union))
+    again = fresh()
+    again.thaw(encode(state.freeze()))
+    assert plain(again) == plain(state)
+    frozen = {field.lstrip("_") for field in type(state.freeze()).__struct_fields__}
+    held = {name.lstrip("_") for name, value in vars(state).items() if not callable(value)}
+    assert held - frozen <= {"key", "conversation", "account", "characters"}  # given, or worked out from the rest
