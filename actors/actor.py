@@ -7,7 +7,7 @@ happening into the inbox. Only a generation is ever cancelled.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, assert_never
 
 from actors import calls, commands, happenings, prompt
@@ -26,7 +26,7 @@ from actors.entries import (
 from actors.journal import ActionState
 from actors.tools import TOOLS
 from actors.transcript import End, Generate, Respond, Rest, StartCall, Transcript, next_step
-from actors.words import Happened
+from actors.words import AskDone, Happened
 from actors.workshop import Workshop
 from gateway.events import ActionCommand, Ask
 from gateway.journal import Journal
@@ -42,9 +42,19 @@ NUDGE = "Nothing came. Call a tool, or respond with text."
 
 
 class Actor:
+    """`wanted` says that a command is on its way: whatever has ended waits for it."""
+
     def __init__(
-        self, key: str, journal: Journal[ActionState], work: Workshop, children: Children, parent: Parent | None
-    ):
+        self,
+        key: str,
+        journal: Journal[ActionState],
+        work: Workshop,
+        children: Children,
+        parent: Parent | None,
+        *,
+        wanted: Callable[[], bool],
+    ) -> None:
+        self._wanted = wanted
         self.key, self.journal, self.work, self.children, self.parent = key, journal, work, children, parent
         self.box = work.box(key, self.happened)
         self.effects_running: set[str] = set()  # rpcs
@@ -79,6 +89,9 @@ class Actor:
         self._inbox.append(happening)
         self._changed.set()
 
+    def wake(self) -> None:
+        self._changed.set()
+
     async def append(self, entry: ActionEntry) -> None:
         await self.journal.write(lambda _: entry)
 
@@ -106,8 +119,9 @@ class Actor:
             for task in list(self._tasks):
                 task.cancel()
             for _, _, future in self._mail:
-                future.set_exception(Gone(self.key))
-                future.exception()
+                if not future.done():
+                    future.set_exception(Gone(self.key))
+                    future.exception()
             await self.box.close()
 
     async def _loop(self) -> None:
@@ -143,13 +157,14 @@ class Actor:
                 future.set_result(None)
 
     async def drain_commands(self) -> bool:
-        """What is durable in `cmd` already, though its delivery has not come yet. True if there was anything."""
+        """What is durable in `cmd` already, though its delivery has not come yet. True if there was anything new."""
         if self.parent is not None:
             return False
         waiting = await self.work.waiting(self.key, self.state.through)
-        for sequence, command in waiting:
+        new = [(sequence, command) for sequence, command in waiting if not self.state.knows(command.ref)]
+        for sequence, command in new:
             await self._obey(command, sequence)
-        return bool(waiting)
+        return bool(new)
 
     async def _obey(self, command: ActionCommand, sequence: int) -> None:
         if not self.state.knows(command.ref):
@@ -164,7 +179,8 @@ class Actor:
 
     async def _wind_up(self) -> bool:
         """Children first (a stop has been cascaded to them); then what is being asked. True when nothing is left."""
-        if not self.state.asks and not self._mail:
+        await self.children.end(self)
+        if not self.state.asks and not self._mail and not self._wanted():
             await self.box.kill()
             self._gone = True
             return True
@@ -199,12 +215,16 @@ class Actor:
             await self._record(generation)
 
     async def _drain_asks(self) -> None:
-        while self._mail:
+        """What is asked, and what it came to: neither is rendered, so the generation goes on."""
+        while self._mail and isinstance(self._mail[0][0], Ask):
             command, sequence, future = self._mail[0]
             await self._obey(command, sequence)
             self._mail.popleft()
             if not future.done():
                 future.set_result(None)
+        for answered in [one for one in self._inbox if isinstance(one, AskDone)]:
+            self._inbox.remove(answered)
+            await happenings.take(self, answered)
 
     async def _ask_model(self) -> Generation:
         request = Request(messages=[self.instructions, *self.transcript.messages], tools=TOOLS)

@@ -43,6 +43,7 @@ from gateway.events import (
     Ref,
     Resume,
     Start,
+    Stop,
 )
 from gateway.journal import Emitted, Outgoing, forget_emitted
 from gateway.record import Record, decode
@@ -65,11 +66,12 @@ class ActionFrozen(Record, frozen=True, kw_only=True):
     effects: dict[str, EffectEnded | None]
     used_session: bool
     child_questions: list[tuple[tuple[str, str], JobStarted | JobEnded]]
-    last_word: Interject | Pause | Resume | None
+    last_word: Interject | Pause | Resume | Stop | None
     result: str
     code: list[tuple[str, str]]
     seen: dict[str, tuple[int, int]]
     facts: int
+    last_word_at: int = 0
 
 
 class ActionState:
@@ -86,7 +88,8 @@ class ActionState:
         self.effects: dict[str, EffectEnded | None] = {}  # rpc -> its end, None while nobody knows
         self.used_session = False  # the stateful session: what a lost sandbox takes with it
         self.child_questions: dict[tuple[str, str], JobStarted | JobEnded] = {}  # (child, its question) -> as it stands
-        self.last_word: Interject | Pause | Resume | None = None  # handed down again after a restart
+        self.last_word: Interject | Pause | Resume | Stop | None = None  # handed down again after a restart
+        self.last_word_at = 0  # which of the commands it was
         self.result = ""
         self.code: list[tuple[str, str]] = []  # cell, what ran
         self._seen = Seen()
@@ -110,6 +113,7 @@ class ActionState:
             code=self.code,
             seen=self._seen.marks,
             facts=self._facts,
+            last_word_at=self.last_word_at,
         )
 
     def thaw(self, frozen: bytes) -> None:
@@ -121,7 +125,7 @@ class ActionState:
         self.answers, self.effects, self.used_session = kept.answers, kept.effects, kept.used_session
         self.child_questions, self.last_word = dict(kept.child_questions), kept.last_word
         self.result, self.code = kept.result, kept.code
-        self._seen, self._facts = Seen(kept.seen), kept.facts
+        self._seen, self._facts, self.last_word_at = Seen(kept.seen), kept.facts, kept.last_word_at
 
     def knows(self, command: Ref) -> bool:
         return command in self._seen
@@ -148,8 +152,8 @@ class ActionState:
                 started = self.transcript.jobs[job]
                 if started.child and started.question:
                     self.child_questions[started.child, started.question] = entry
-            case Interjected(command=word) | Paused(command=word) | Resumed(command=word):
-                self.last_word = word
+            case Interjected(command=word) | Paused(command=word) | Resumed(command=word) | Stopped(command=word):
+                self.last_word, self.last_word_at = word, self.commands_taken
             case SandboxLost():
                 self.used_session = False
             case _:

@@ -27,6 +27,7 @@ class ActionHost:
     def __init__(self, broker: Broker, guard: Guard, worker: str, work: Workshop) -> None:
         self._broker, self._guard, self._worker, self._work = broker, guard, worker, work
         self._actors: dict[str, asyncio.Future[Actor]] = {}
+        self._wanted: str | None = None  # whom the command is for that is being delivered: it is not let go meanwhile
 
     async def run(self) -> None:
         try:
@@ -54,14 +55,18 @@ class ActionHost:
         except Undecodable as error:
             self._work.operator(f"A stored command cannot be read and is set aside: {error}")
             return None
+        self._wanted = command.action
         while True:
             if command.action not in self._actors:
                 self._keep(command.action, group)
             actor = await asyncio.shield(self._actors[command.action])
             try:
-                return await actor.hear(command, sequence)
+                await actor.hear(command, sequence)
             except (Gone, JournalClosed):  # it ended or failed meanwhile: its loop takes it from the fold
                 await asyncio.sleep(0)
+            else:
+                self._wanted = None
+                return actor.wake()
 
     async def waiting(self, key: str, after: int) -> list[tuple[int, ActionCommand]]:
         """What is durable in an action's `cmd` after that sequence. A courtesy: what is missed is refused, aloud."""
@@ -119,7 +124,7 @@ class ActionHost:
             group.create_task(self._run_child(opened), name=f"action {child}")
             return opened
 
-        return Actor(key, journal, self._work, Children(opens), parent)
+        return Actor(key, journal, self._work, Children(opens), parent, wanted=lambda: self._wanted == key)
 
     async def _run_child(self, child: Actor) -> None:
         """A child that fails is folded again with its tree: its parent hears that it is lost."""

@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 
 from brain.emission import action_key, emissions
-from brain.entries import Act, Decided, Decision, LaneEntry, Spent, Steer, Taken
+from brain.entries import Act, Decided, Decision, LaneEntry, Spent, Steer, Taken, Wait
 from gateway.actions import IN_FLIGHT, LEADS_TO, Phase
 from gateway.addresses import Route
 from gateway.events import (
@@ -30,6 +30,7 @@ from gateway.events import (
     Ref,
     Send,
     SendClosed,
+    TimerFired,
     identity_of,
 )
 from gateway.journal import Emitted, Outgoing, Owned, Released, forget_emitted
@@ -80,6 +81,12 @@ class ActionView(msgspec.Struct):
         return self.phase in IN_FLIGHT
 
 
+class Timer(msgspec.Struct, frozen=True):
+    turn: int
+    until: datetime
+    reason: str
+
+
 class SendView(msgspec.Struct):
     route: Route
     text: str
@@ -106,6 +113,7 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     messages: int
     identities: bytes
     seen: dict[str, tuple[int, int]]
+    timer: Timer | None = None
 
 
 class LaneState:
@@ -121,6 +129,7 @@ class LaneState:
         self.interrupts = 0  # events taken that cancel a generation
         self.turns = 0
         self.turns_alone = 0  # since somebody last wrote
+        self.timer: Timer | None = None  # of the last turn, if it chose to wait until then
         self.crashes = 0  # unclean ownings since the oldest undecided event
         self.outage = False  # the person was told that the model cannot be reached
         self.actions_made = 0
@@ -149,6 +158,7 @@ class LaneState:
             messages=self._messages,
             identities=self._identities.freeze(),
             seen=self._seen.marks,
+            timer=self.timer,
         )
 
     def thaw(self, frozen: bytes) -> None:
@@ -158,7 +168,7 @@ class LaneState:
         self.sends, self.outgoing, self.routes = dict(kept.sends), kept.outgoing, kept.routes
         self.interrupts, self.turns, self.turns_alone = kept.interrupts, kept.turns, kept.turns_alone
         self.crashes, self.outage, self.live = kept.crashes, kept.outage, kept.live
-        self.actions_made, self._messages = kept.actions_made, kept.messages
+        self.actions_made, self._messages, self.timer = kept.actions_made, kept.messages, kept.timer
         self._identities, self._seen = Identities(kept.identities), Seen(kept.seen)
 
     # --- what may be asked -------------------------------------------------------------------------------------------
@@ -167,6 +177,10 @@ class LaneState:
         if isinstance(fact, MessageReceived | ControlPressed):
             return fact.identity in self._identities
         return fact.ref in self._seen
+
+    @property
+    def is_private(self) -> bool:
+        return self.conversation.startswith("p-")
 
     @property
     def route(self) -> Route | None:
@@ -184,6 +198,10 @@ class LaneState:
         match heard.fact:
             case MessageReceived(route=route) | ControlPressed(route=route):
                 return route
+            case TimerFired():
+                return self.route
+            case ClarificationRequested() if self.is_private:
+                return self.route  # where the person is now
             case SendClosed(send=ref):
                 return self.sends[ref].route if ref in self.sends else self.route
             case fact:
@@ -240,6 +258,10 @@ class LaneState:
                 self._seen.add(fact.ref)
                 self._close_send(fact)
                 return "send"
+            case TimerFired():
+                self._seen.add(fact.ref)
+                self.timer = None
+                return "timer"
             case _:
                 self._seen.add(fact.ref)
                 return self._note(fact)
@@ -288,6 +310,8 @@ class LaneState:
         self.overheard = []
         self.turns, self.turns_alone, self.crashes = decided.turn, self.turns_alone + 1, 0
         self.outage = decided.by == "outage"
+        waits = [one for one in decided.decisions if isinstance(one, Wait) and one.until is not None]
+        self.timer = Timer(decided.turn, waits[-1].until, waits[-1].reason) if waits and waits[-1].until else None
         if decided.by == "control":
             self.interrupts += 1  # a generation that runs meanwhile must see what was steered
         outgoing = emissions(self.conversation, decided, self.actions_made)
@@ -327,3 +351,10 @@ class Turn(msgspec.Struct, frozen=True):
 
     heard: tuple[Heard, ...]
     state: LaneState
+
+    def askers(self) -> list[Person]:
+        """Whose words the turn follows: the authors of its messages, else who asked for the actions that spoke."""
+        facts = [item.fact for item in self.heard]
+        authors = [fact.author for fact in facts if isinstance(fact, MessageReceived | ControlPressed)]
+        actions = [self.state.actions.get(getattr(fact, "action", "")) for fact in facts]
+        return authors or [action.by for action in actions if action is not None]

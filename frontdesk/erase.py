@@ -17,8 +17,10 @@ from typing import Any
 import msgspec
 
 from actors.entries import ActionEntry
+from actors.journal import ActionFrozen
 from actors.sandbox.host import Sandbox
 from brain.entries import LaneEntry
+from brain.state import LaneFrozen
 from frontdesk.store import rebuild_with, views_file
 from frontdesk.tombstones import NAME, TOMBSTONE, Erased, authors
 from gateway import views
@@ -30,16 +32,24 @@ from gateway.events import ActionCommand, Fact, OutboxCommand
 from gateway.journal import unstamped
 from gateway.keeping import snapshot_part
 from gateway.outbox_state import Entry as OutboxEntry
+from gateway.outbox_state import OutboxFrozen
 from gateway.record import Record, decode, encode
 from gateway.seen import erased
 from gateway.snapshots import Gathering, Snapshot, cut
 from mediums.local.room import Entry as RoomEntry
+from mediums.local.room import RoomFrozen
 
 ENTRIES: dict[str, Any] = {
     "log.lane.": LaneEntry | Snapshot,
     "log.act.": ActionEntry | Snapshot,
     "log.out.": OutboxEntry | Snapshot,
     "log.room.": RoomEntry | Snapshot,
+}
+FROZEN: dict[str, Any] = {
+    "log.lane.": LaneFrozen,
+    "log.act.": ActionFrozen,
+    "log.out.": OutboxFrozen,
+    "log.room.": RoomFrozen,
 }
 WORDS: dict[str, Any] = {"evt.": Fact, "cmd.out.": OutboxCommand, "cmd.act.": ActionCommand}
 
@@ -133,6 +143,8 @@ def _rewritten(known: Erased, subject: str, entries: list[Stored]) -> Iterator[t
         kept |= {one.sequence for one in stored}
         new = known.blank(tree) if whole else known.written(tree, conversation)
         if new != tree:
+            if snapshot_part(stored[0]) is not None:
+                decode(encode(new), next(kind for prefix, kind in FROZEN.items() if subject.startswith(prefix)))
             yield from zip(stored, _packed(stored, new), strict=True)
     for torn in (one for one in entries if one.sequence not in kept):  # parts of a snapshot that never was one
         epoch, nonce, _ = msgspec.json.decode(torn.data)

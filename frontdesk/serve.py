@@ -60,14 +60,14 @@ async def serve(
             actor_model=models.actors,
             operator=logs.operator,
             primitives=primitives(settings),
-            banner=banner(settings),
+            banner=signs(settings),
             token=token,
+            started=models.start,
             opened=_say_opened,
         ),
     )
     for line in banner(settings):
         print(line, file=sys.stderr)  # noqa: T201 - before anything else, for whoever starts it
-    models.start()
     running = asyncio.create_task(app.run())
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, running.cancel)
@@ -86,6 +86,12 @@ def banner(settings: Settings) -> list[str]:
     if settings.sandbox.allow_unisolated:
         lines.append(f"Careful: {UNISOLATED}.")
     return lines
+
+
+def signs(settings: Settings) -> list[str]:
+    """The same in a few words, for the head of the page."""
+    rules = ["rehearsal model: rules, not a language model"] if settings.model.name == REHEARSAL else []
+    return rules + (["code runs without isolation"] if settings.sandbox.allow_unisolated else [])
 
 
 def model_line(settings: Settings) -> str:

@@ -76,6 +76,8 @@ def resume(root: int) -> None:
 def kill(root: int, started: int) -> None:
     """Everything. `root` goes last: while it lives, nothing can be orphaned away from it."""
     if not is_running(root, started):
+        if (seen := look(root)) is not None and seen.started == started:
+            reap(root)
         return
     for _ in range(ROUNDS_MAX):
         suspend(root)
@@ -83,7 +85,10 @@ def kill(root: int, started: int) -> None:
             break
     _send(root, signal.SIGCONT)
     _wait_until_reaped(root)
-    ending = os.pidfd_open(root)
+    try:
+        ending = os.pidfd_open(root)
+    except ProcessLookupError:  # it ended by itself, just now
+        return
     try:
         _send(root, signal.SIGKILL)
         poll = select.poll()

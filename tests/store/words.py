@@ -160,7 +160,7 @@ def _decided(walk: Walk) -> Decided:
                     Speak(route=rnd.choice([TELEGRAM, SLACK]), text=walk.text(), by_tool=rnd.random() < 0.5)
                 )
             case 2:
-                decisions.append(Wait(reason=walk.text()))
+                decisions.append(Wait(reason=walk.text(), until=rnd.choice([None, walk.at()])))
             case 3:
                 decisions.append(Act(name="booking", query=walk.text(), by=ANA, route=TELEGRAM, context="[m1] …"))
             case 4 if state.actions:
