@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 MAX_BATCH = 512
 RECENT_ENTRIES, RECENT_BYTES = 512, 4 * 1024 * 1024
 READ_AT_ONCE = 256
+CALM_SECONDS = 5.0  # without trouble, before it is over
 PURGED_AT_ONCE = 500  # rows; other work goes in between
 
 Work = Callable[[sqlite3.Connection], Any]
@@ -39,8 +40,10 @@ class SqliteBroker:
     nothing is confirmed, so that platforms keep what they have.
     """
 
-    def __init__(self, path: Path, operator: Callable[[str], None] = log.error) -> None:
-        self._path, self._operator = path, operator
+    def __init__(
+        self, path: Path, operator: Callable[[str], None] = log.error, calm_seconds: float = CALM_SECONDS
+    ) -> None:
+        self._path, self._operator, self._calm_seconds = path, operator, calm_seconds
         self._lock = locked(path)
         self._loop = asyncio.get_running_loop()
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -50,7 +53,7 @@ class SqliteBroker:
         self._held: dict[str, SqliteLease] = {}
         self._signals = Signals()
         self._dead = False
-        self._troubled = False
+        self._troubled_at: float | None = None
         try:
             writer = opened(path)
             (self._newest,) = writer.execute("select coalesce(max(seq), 0) from entry").fetchone()
@@ -109,13 +112,16 @@ class SqliteBroker:
             self._loop.call_soon_threadsafe(self._tell_trouble, trouble)
 
     def _tell_trouble(self, trouble: sqlite3.Error | None) -> None:
-        if trouble and not self._troubled:
-            self._operator(
-                f"Nothing can be stored, so nothing new is confirmed or answered. {mend(self._path, trouble)}"
-            )
-        elif self._troubled and not trouble:
+        """On a disk that is nearly full small rows still fit now and then: it works again when all of them did."""
+        now = boot_seconds()
+        if trouble:
+            if self._troubled_at is None:
+                text = f"Nothing can be stored, so nothing new is confirmed or answered. {mend(self._path, trouble)}"
+                self._operator(text)
+            self._troubled_at = now
+        elif self._troubled_at is not None and now - self._troubled_at > self._calm_seconds:
             self._operator(f"{self._path} can be written again; everything goes on.")
-        self._troubled = trouble is not None
+            self._troubled_at = None
 
     def _settle(self, outcomes: list[tuple["asyncio.Future[Any] | None", Any]]) -> None:
         for future, outcome in outcomes:
