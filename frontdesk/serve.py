@@ -13,7 +13,7 @@ from actors.workshop import Primitive
 from frontdesk.app import UNISOLATED, App, Parts
 from frontdesk.models import REHEARSAL, Models
 from gateway import logs
-from gateway.broker.sqlite import StoreUnusable
+from gateway.broker.sqlite_file import StoreUnusable
 from gateway.holding import CannotServe
 from gateway.settings import Settings, all_secrets
 
