@@ -30,10 +30,10 @@ from actors.entries import (
     Stopped,
     Woken,
 )
-from actors.spending import Spending
+from actors.spending import Spending, SpendingFrozen
 from actors.struggle import Struggle
-from actors.transcript import Transcript
-from gateway.actions import Phase
+from actors.transcript import Transcript, TranscriptFrozen
+from gateway.actions import IN_FLIGHT, Phase
 from gateway.events import (
     ActionAnswered,
     ActionChanged,
@@ -53,10 +53,44 @@ from gateway.events import (
     Stop,
 )
 from gateway.journal import Emitted, Outgoing, forget_emitted
+from gateway.record import Record, decode
 from gateway.seen import Seen
 
 DOING_CHARACTERS = 120
 ANSWERS_KEPT = 50
+
+
+class ActionFrozen(Record, frozen=True, kw_only=True):
+    """An action's snapshot: what `ActionState` holds, name by name."""
+
+    transcript: TranscriptFrozen
+    start: Start | None
+    phase: Phase
+    outgoing: list[Outgoing]
+    through: int
+    commands_taken: int
+    asks: list[Ask]
+    answers: dict[str, JobEnded]
+    answered: list[tuple[Ref, str]]
+    children: list[str]
+    handles: dict[str, str]
+    gone: dict[str, str]
+    effects: dict[str, EffectEnded | None]
+    used_session: bool
+    child_questions: list[tuple[tuple[str, str], JobStarted | JobEnded]]
+    last_word: Interject | Pause | Resume | Stop | None
+    result: str
+    spending: SpendingFrozen
+    struggle: list[tuple[list[str], bool]]
+    word_at: datetime | None
+    idle_since: datetime | None
+    asleep: Hibernated | None
+    live: bool
+    reminded: list[str]
+    code: list[tuple[str, str]]
+    seen: dict[str, tuple[int, int]]
+    facts: int
+    last_word_at: int = 0
 
 
 class ActionState:
@@ -90,6 +124,54 @@ class ActionState:
         self.code: list[tuple[str, str]] = []  # cell, what ran
         self._seen = Seen()
         self._facts = 0
+
+    def freeze(self) -> ActionFrozen:
+        return ActionFrozen(
+            transcript=self.transcript.freeze(),
+            start=self.start,
+            phase=self.phase,
+            outgoing=self.outgoing,
+            through=self.through,
+            commands_taken=self.commands_taken,
+            asks=list(self.asks.values()),
+            answers=self.answers,
+            answered=list(self.answered.items()),
+            children=self.children,
+            handles=self.handles,
+            gone=self.gone,
+            effects=self.effects,
+            used_session=self.used_session,
+            child_questions=list(self.child_questions.items()),
+            last_word=self.last_word,
+            result=self.result,
+            spending=self.spending.freeze(),
+            struggle=self.struggle.freeze(),
+            word_at=self.word_at,
+            idle_since=self.idle_since,
+            asleep=self.asleep,
+            live=self.live,
+            reminded=sorted(self.reminded),
+            code=self.code,
+            seen=self._seen.marks,
+            facts=self._facts,
+            last_word_at=self.last_word_at,
+        )
+
+    def thaw(self, frozen: bytes) -> None:
+        kept: ActionFrozen = decode(frozen, ActionFrozen)
+        self.transcript = Transcript.thawed(kept.transcript)
+        self.start, self.phase, self.outgoing = kept.start, kept.phase, kept.outgoing
+        self.through, self.commands_taken = kept.through, kept.commands_taken
+        self.asks = {ask.ref: ask for ask in kept.asks}
+        self.answers, self.effects, self.used_session = kept.answers, kept.effects, kept.used_session
+        self.answered, self.children = dict(kept.answered), kept.children
+        self.handles, self.gone = kept.handles, kept.gone
+        self.child_questions, self.last_word = dict(kept.child_questions), kept.last_word
+        self.result, self.code = kept.result, kept.code
+        self.spending, self.struggle = Spending.thawed(kept.spending), Struggle.thawed(kept.struggle)
+        self.word_at, self.idle_since = kept.word_at, kept.idle_since
+        self.asleep, self.live, self.reminded = kept.asleep, kept.live, {*kept.reminded}
+        self._seen, self._facts, self.last_word_at = Seen(kept.seen), kept.facts, kept.last_word_at
 
     def knows(self, command: Ref) -> bool:
         return command in self._seen
@@ -270,7 +352,8 @@ class ActionState:
     def _change(self, phase: ActionPhase | None = None, doing: str = "") -> None:
         if phase is not None:
             self.phase = phase
-        self._fact(ActionChanged, phase=self.phase, doing=" ".join(doing.split())[:DOING_CHARACTERS])
+        if self.phase in IN_FLIGHT:  # after its end nothing changes
+            self._fact(ActionChanged, phase=self.phase, doing=" ".join(doing.split())[:DOING_CHARACTERS])
 
     def _fact(self, fact: Any, **values: Any) -> None:
         if self.start is None or self.is_child:

@@ -3,6 +3,17 @@
 from actors.entries import Briefed, Generated, Interjected, JobEnded, Resumed, Spent
 from actors.transcript import Transcript
 from gateway.llm.model import Usage
+from gateway.record import Record
+
+
+class SpendingFrozen(Record, frozen=True, kw_only=True):
+    """Its part of a snapshot, name by name."""
+
+    usd: float
+    usd_since_word: float
+    tokens: int
+    tokens_since_word: int
+    below: dict[str, tuple[float, int]]
 
 
 class Spending:
@@ -12,6 +23,23 @@ class Spending:
         self.usd = self.usd_since_word = 0.0
         self.tokens = self.tokens_since_word = 0
         self._below: dict[str, tuple[float, int]] = {}  # child -> what was heard of its cost
+
+    def freeze(self) -> SpendingFrozen:
+        return SpendingFrozen(
+            usd=self.usd,
+            usd_since_word=self.usd_since_word,
+            tokens=self.tokens,
+            tokens_since_word=self.tokens_since_word,
+            below=self._below,
+        )
+
+    @classmethod
+    def thawed(cls, kept: SpendingFrozen) -> "Spending":
+        spending = cls()
+        spending.usd, spending.usd_since_word = kept.usd, kept.usd_since_word
+        spending.tokens, spending.tokens_since_word = kept.tokens, kept.tokens_since_word
+        spending._below = kept.below
+        return spending
 
     def apply(self, entry: object, before: Transcript) -> None:
         match entry:

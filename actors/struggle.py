@@ -15,14 +15,23 @@ _NUMBER = re.compile(r"\d+")
 class Step:
     """What came of one generation."""
 
-    def __init__(self) -> None:
-        self.failures: list[str] = []
-        self.went_well = False
+    def __init__(self, failures: list[str] | None = None, *, went_well: bool = False) -> None:
+        self.failures = failures or []
+        self.went_well = went_well
 
 
 class Struggle:
     def __init__(self) -> None:
         self._steps: deque[Step] = deque(maxlen=SAME_MAX)
+
+    def freeze(self) -> list[tuple[list[str], bool]]:
+        return [(step.failures, step.went_well) for step in self._steps]
+
+    @classmethod
+    def thawed(cls, kept: list[tuple[list[str], bool]]) -> "Struggle":
+        struggle = cls()
+        struggle._steps.extend(Step(failures, went_well=went_well) for failures, went_well in kept)
+        return struggle
 
     @property
     def stuck(self) -> str | None:

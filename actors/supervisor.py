@@ -20,7 +20,7 @@ from actors.workshop import Workshop
 from gateway.broker.protocol import Broker, Deposed, Unconfirmed
 from gateway.events import ActionCommand
 from gateway.holding import Guard
-from gateway.journal import Journal, JournalClosed, acknowledge, unstamped
+from gateway.journal import Journal, JournalClosed, acknowledge, fold_stored
 from gateway.record import Undecodable, decode
 
 log = logging.getLogger(__name__)
@@ -91,8 +91,7 @@ class ActionHost:
         """At the start: whether there is anything to do before the next command. If not, nothing of it runs."""
         state = ActionState(key)
         try:
-            for stored in await self._broker.read(f"log.act.{key}"):
-                state.apply(unstamped(stored, ActionEntry)[2])
+            await fold_stored(self._broker, f"log.act.{key}", state, ActionEntry)
         except Undecodable:
             return True  # whoever opens it says so
         left = state.outgoing or state.asks or any(job.kind == "child" for job in state.transcript.jobs.values())

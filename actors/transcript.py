@@ -55,6 +55,26 @@ class Illegal(Exception):
     """An entry that would make the sequence invalid for a provider."""
 
 
+class TranscriptFrozen(Record, frozen=True, kw_only=True):
+    """A transcript's part of a snapshot, name by name."""
+
+    messages: list[Message]
+    open: dict[str, Call]
+    waits: dict[str, str]
+    jobs: dict[str, JobStarted]
+    draft: str | None
+    calls_made: int
+    jobs_made: int
+    steps: int
+    paused: bool
+    responded: bool
+    ended: bool
+    winding_up: Bound
+    verbatim: list[int]
+    deferred: list[Message]
+    notes: list[str]
+
+
 class Transcript:
     """`messages` is valid for a provider whenever `open` is empty."""
 
@@ -74,6 +94,35 @@ class Transcript:
         self._verbatim: set[int] = set()  # places of the messages that a compaction keeps word by word
         self._deferred: list[Message] = []
         self._notes: list[str] = []  # answered inside running code: shown with whatever the model sees next
+
+    def freeze(self) -> TranscriptFrozen:
+        return TranscriptFrozen(
+            messages=self.messages,
+            open=self.open,
+            waits=self.waits,
+            jobs=self.jobs,
+            draft=self.draft,
+            calls_made=self.calls_made,
+            jobs_made=self.jobs_made,
+            steps=self.steps,
+            paused=self.paused,
+            responded=self.responded,
+            ended=self.ended,
+            winding_up=self.winding_up,
+            verbatim=sorted(self._verbatim),
+            deferred=self._deferred,
+            notes=self._notes,
+        )
+
+    @classmethod
+    def thawed(cls, kept: TranscriptFrozen) -> "Transcript":
+        t = cls()
+        t.messages, t.open, t.waits, t.jobs, t.draft = kept.messages, kept.open, kept.waits, kept.jobs, kept.draft
+        t.calls_made, t.jobs_made, t.steps = kept.calls_made, kept.jobs_made, kept.steps
+        t.paused, t.responded, t.ended = kept.paused, kept.responded, kept.ended
+        t.winding_up, t._verbatim = kept.winding_up, {*kept.verbatim}
+        t._deferred, t._notes = kept.deferred, kept.notes
+        return t
 
     def apply(self, entry: object) -> None:
         match entry:

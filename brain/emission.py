@@ -1,5 +1,6 @@
 """What follows from a decision: the commands to publish. Pure: the same refs, whoever works it out and whenever."""
 
+from datetime import timedelta
 from typing import Any
 
 from brain.entries import Act, Decided, Decision, Speak, Steer, Wait, Withdraw
@@ -18,6 +19,8 @@ from gateway.events import (
     WithdrawSend,
 )
 from gateway.journal import Outgoing
+
+GOOD_FOR = timedelta(hours=24)  # a reply that could not be delivered by then would only confuse
 
 
 def action_key(conversation: str, number: int) -> str:
@@ -38,7 +41,7 @@ def emissions(conversation: str, decided: Decided, actions_made: int) -> list[Ou
 def _emission(conversation: str, decided: Decided, decision: Decision, ref: Ref, number: int) -> list[Outgoing]:
     match decision:
         case Speak(route=route, text=text):
-            send = Send(ref=ref, conversation=conversation, route=route, text=text)
+            send = Send(ref=ref, conversation=conversation, route=route, text=text, until=decided.at + GOOD_FOR)
             return [Outgoing(subject=f"cmd.out.{journal_key(route.account)}", ref=ref, body=send)]
         case Withdraw(account=account, send=earlier):
             withdraw = WithdrawSend(ref=ref, conversation=conversation, send=earlier)

@@ -20,6 +20,7 @@ from gateway.clock import Now
 from gateway.events import ControlPressed, Fact, MessageReceived
 from gateway.holding import Guard
 from gateway.journal import Journal, JournalClosed, acknowledge
+from gateway.keeping import Consumed
 from gateway.llm.model import Model
 from gateway.notes import Notes
 from gateway.record import Undecodable, decode
@@ -57,9 +58,11 @@ class Manager:
             async with asyncio.TaskGroup() as group:
                 for subject in await self._broker.subjects("log.lane.>"):
                     self._keep(subject.removeprefix("log.lane."), None, group)
+                consumed = Consumed(self._broker)
                 async for delivery in self._broker.consume("evt.>", "brain"):
                     await self._take(delivery.stored.data, group)
                     await acknowledge(delivery.ack)
+                    await consumed.forget(delivery.stored)
         finally:
             for lane in self.lanes():
                 await lane.journal.release()

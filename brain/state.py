@@ -35,7 +35,8 @@ from gateway.events import (
 )
 from gateway.journal import Emitted, Outgoing, Owned, Released, forget_emitted
 from gateway.llm.model import Message
-from gateway.seen import Seen
+from gateway.record import Record, decode
+from gateway.seen import Identities, Seen
 
 EXCHANGES_KEPT, EXCHANGES_CUT_TO = 120, 80  # cut in strides, so that the prompt's prefix stays the same in between
 COMPLETED_KEPT = 20
@@ -92,6 +93,29 @@ class SendView(msgspec.Struct):
     outcome: Outcome | None = None
 
 
+class LaneFrozen(Record, frozen=True, kw_only=True):
+    """A lane's snapshot: what `LaneState` holds, name by name. Stored for ever: fields are added with defaults only."""
+
+    undecided: list[Heard]
+    overheard: list[Heard]
+    exchanges: list[Exchange]
+    actions: list[ActionView]
+    sends: list[tuple[Ref, SendView]]
+    outgoing: list[Outgoing]
+    routes: dict[str, Route]
+    interrupts: int
+    turns: int
+    turns_alone: int
+    crashes: int
+    outage: bool
+    actions_made: int
+    live: int
+    messages: int
+    identities: bytes
+    seen: dict[str, tuple[int, int]]
+    timer: Timer | None = None
+
+
 class LaneState:
     def __init__(self, conversation: str) -> None:
         self.conversation = conversation
@@ -110,9 +134,42 @@ class LaneState:
         self.outage = False  # the person was told that the model cannot be reached
         self.actions_made = 0
         self.live = 0  # rises whenever what is in flight looks different
-        self._identities: set[str] = set()
+        self._identities = Identities()
         self._seen = Seen()
         self._messages = 0
+
+    def freeze(self) -> LaneFrozen:
+        """What an exchange was rendered as is left out: it follows from the rest."""
+        return LaneFrozen(
+            undecided=self.undecided,
+            overheard=self.overheard,
+            exchanges=[Exchange(heard=one.heard, decided=one.decided) for one in self.exchanges],
+            actions=list(self.actions.values()),
+            sends=list(self.sends.items()),
+            outgoing=self.outgoing,
+            routes=self.routes,
+            interrupts=self.interrupts,
+            turns=self.turns,
+            turns_alone=self.turns_alone,
+            crashes=self.crashes,
+            outage=self.outage,
+            actions_made=self.actions_made,
+            live=self.live,
+            messages=self._messages,
+            identities=self._identities.freeze(),
+            seen=self._seen.marks,
+            timer=self.timer,
+        )
+
+    def thaw(self, frozen: bytes) -> None:
+        kept: LaneFrozen = decode(frozen, LaneFrozen)
+        self.undecided, self.overheard, self.exchanges = kept.undecided, kept.overheard, kept.exchanges
+        self.actions = {action.key: action for action in kept.actions}
+        self.sends, self.outgoing, self.routes = dict(kept.sends), kept.outgoing, kept.routes
+        self.interrupts, self.turns, self.turns_alone = kept.interrupts, kept.turns, kept.turns_alone
+        self.crashes, self.outage, self.live = kept.crashes, kept.outage, kept.live
+        self.actions_made, self._messages, self.timer = kept.actions_made, kept.messages, kept.timer
+        self._identities, self._seen = Identities(kept.identities), Seen(kept.seen)
 
     # --- what may be asked -------------------------------------------------------------------------------------------
 

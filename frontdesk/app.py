@@ -28,6 +28,7 @@ from brain.manager import Manager
 from frontdesk.console import Console
 from frontdesk.history import LaneHistory, sees
 from frontdesk.isolation import choose
+from frontdesk.store import views_file
 from gateway import live
 from gateway.addresses import Address, journal_key
 from gateway.broker.protocol import Broker, Unconfirmed
@@ -36,6 +37,7 @@ from gateway.clock import utc_now
 from gateway.events import MediumFact, Person, identity_of
 from gateway.holding import Guard, supervise
 from gateway.journal import publish
+from gateway.keeping import Keeper
 from gateway.live import LiveSignal
 from gateway.llm.model import Model
 from gateway.notes import Notes
@@ -83,7 +85,7 @@ class App:
 
     async def run(self) -> None:
         """Until cancelled; then every role ends cleanly, within STOP_SECONDS. Raises StoreUnusable."""
-        broker = self.broker = SqliteBroker(self.settings.store.path)
+        broker = self.broker = SqliteBroker(self.settings.store.path, self.parts.operator)
         tasks = [asyncio.create_task(role, name=name) for name, role in self._roles(broker).items()]
         self.parts.started()
         try:
@@ -104,6 +106,7 @@ class App:
         if self.settings.mediums.slack is not None:
             roles["medium-slack"] = partial(self._slack, broker)
         roles |= {"brain": partial(self._brain, broker), "actors": partial(self._actors, broker)}
+        roles["keeper"] = partial(Keeper(broker, views_file(self.settings.store.path)).run)
         return {key: supervise(broker, key, LEASE_SECONDS, work) for key, work in roles.items()}
 
     # --- mediums -----------------------------------------------------------------------------------------------------
@@ -201,7 +204,7 @@ class App:
         notes = Notes(broker, self._whose, utc_now)
         primitives = [
             contact_cards.find(self._cards),
-            transcripts.search(LaneHistory(broker, self._whose, settings.assistant.name)),
+            transcripts.search(LaneHistory(broker, self._whose, settings.assistant.name, settings.store.path)),
             *task_primitives.reading(task_primitives.Tasks(broker, self._whose, self._sees)),
             *note_primitives.keeping(notes, self._in_private),
             *self.parts.primitives,
@@ -258,8 +261,7 @@ class App:
 
     def _whose(self, person: Person) -> str:
         """The key of a person, the same for all of their addresses."""
-        found = next((one.key for one in self.people if person.address in one.addresses), None)
-        return found or f"guest-{journal_key(str(person.address))}"
+        return key_of(self.people, person.address)
 
     def _sees(self, person: Person, here: str, there: str) -> bool:
         return sees(self._whose(person), here, there)
@@ -281,6 +283,12 @@ class App:
             contact_cards.Card(name=person.name, addresses=tuple(str(address) for address in person.addresses))
             for person in self.people
         ]
+
+
+def key_of(known: Sequence[Contact], address: Address) -> str:
+    """Of the person with that address, the same for all of their addresses."""
+    found = next((one.key for one in known if address in one.addresses), None)
+    return found or f"guest-{journal_key(str(address))}"
 
 
 def people(settings: Settings) -> list[Contact]:

@@ -81,6 +81,79 @@ def trace(config: Path | None, message: str) -> None:
 
 @main.command()
 @config_option
+@click.argument("text")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
+def search(config: Path | None, text: str, limit: int) -> None:
+    """Find messages with these words, in all conversations. For whoever runs the gateway."""
+    from frontdesk import store
+    from gateway.keeping import ViewsFailed
+
+    try:
+        lines = store.search(_settings(config).store.path, text, limit)
+    except ViewsFailed as error:
+        raise click.ClickException(str(error)) from error
+    click.echo("\n".join(lines) or "Nothing was found.")
+
+
+@main.command()
+@config_option
+def rebuild(config: Path | None) -> None:
+    """Make the search index and the other views anew from the journals. The gateway must not run."""
+    from frontdesk import store
+    from gateway.broker.sqlite_file import StoreUnusable
+    from gateway.keeping import ViewsFailed
+
+    try:
+        number = asyncio.run(store.rebuild(_settings(config).store.path))
+    except (StoreUnusable, ViewsFailed) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"Made anew from {number} entries.")
+
+
+@main.command()
+@config_option
+@click.argument("address")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def erase(config: Path | None, address: str, yes: bool) -> None:
+    """Erase what ADDRESS (telegram:42) said, and what was made of it, for good. The gateway must not run."""
+    from frontdesk.app import key_of, people
+    from frontdesk.erase import erase as erase_person
+    from gateway.addresses import Address
+    from gateway.broker.sqlite_file import StoreUnusable
+    from gateway.keeping import ViewsFailed
+    from gateway.record import Undecodable
+
+    try:
+        person = Address.parse(address)
+        if not yes:
+            click.confirm(f"Erase all that {person} said, and the work done for them? It cannot be undone", abort=True)
+        settings = _settings(config)
+        report = asyncio.run(erase_person(settings.store.path, person, key_of(people(settings), person)))
+    except (ValueError, StoreUnusable, ViewsFailed, Undecodable) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(
+        f"Erased: {report.messages} messages of {person} and what was made of them ({report.entries} entries, "
+        f"{report.workspaces} workspaces). Backups that were made before still hold them."
+    )
+
+
+@main.command()
+@config_option
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def backup(config: Path | None, file: Path) -> None:
+    """Copy the store to FILE (and its views beside it), also while the gateway runs."""
+    from frontdesk import store
+    from gateway.broker.sqlite_file import StoreUnusable
+
+    try:
+        written = store.backup(_settings(config).store.path, file)
+    except (StoreUnusable, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"Written and checked: {', '.join(map(str, written))}. To restore, see README.")
+
+
+@main.command()
+@config_option
 def doctor(config: Path | None) -> None:
     """Check the settings, the store, the model and the mediums; say what to mend."""
     from frontdesk.doctor import check

@@ -14,7 +14,7 @@ from brain.entries import Act, Decision, Speak, Steer, Wait, Withdraw
 from brain.lane import Lane
 from brain.state import ActionView, Exchange, LaneState
 from gateway.events import MessageReceived, Ref
-from gateway.journal import unstamped
+from gateway.journal import fold_stored
 
 if TYPE_CHECKING:
     from frontdesk.app import App
@@ -69,11 +69,8 @@ class Console:
         return found[-1]
 
     async def _fold(self, key: str) -> ActionState:
-        state = ActionState(key)
         assert self._app.broker is not None
-        for stored in await self._app.broker.read(f"log.act.{key}"):
-            state.apply(unstamped(stored, ActionEntry)[2])
-        return state
+        return await fold_stored(self._app.broker, f"log.act.{key}", ActionState(key), ActionEntry)
 
 
 def _is_about(exchange: Exchange, about: str) -> bool:

@@ -12,7 +12,8 @@ from actors.sandbox.host import Sandbox
 from actors.sandbox.words import CellDone, Happening
 from frontdesk.isolation import choose
 from frontdesk.models import REHEARSAL, Models
-from gateway.broker.sqlite import SqliteBroker, StoreUnusable
+from gateway.broker.sqlite import SqliteBroker
+from gateway.broker.sqlite_file import StoreUnusable
 from gateway.llm.model import Model, ModelError, Request
 from gateway.record import Record
 from gateway.settings import EmailSettings, Settings

@@ -14,7 +14,7 @@ from frontdesk.app import App, Parts
 from frontdesk.isolation import Choice, choose
 from frontdesk.models import REHEARSAL, Models
 from gateway import logs
-from gateway.broker.sqlite import StoreUnusable
+from gateway.broker.sqlite_file import StoreUnusable
 from gateway.hiding import hide_memory
 from gateway.holding import CannotServe
 from gateway.settings import Settings, all_secrets

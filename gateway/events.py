@@ -191,12 +191,13 @@ def identity_of(fact: Fact) -> str:
 
 
 class Send(Tagged, frozen=True, kw_only=True):
-    """One whole message, in the model's Markdown; the medium splits it by its own units."""
+    """One whole message, in the model's Markdown; the medium splits it by its own units. Not sent after `until`."""
 
     ref: Ref
     conversation: str
     route: Route
     text: str
+    until: datetime | None = None
 
 
 class WithdrawSend(Tagged, frozen=True, kw_only=True):

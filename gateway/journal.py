@@ -4,19 +4,21 @@
 and answers with an entry, or with None to write nothing. So a condition ("not yet taken", "nothing new since", "still
 pending") and its entry are one step, with no lock. Callers may be cancelled; the writer never is, except when its
 holder stops. Entries are stored as `Stamped`: with the epoch of the ownership that wrote them, and a nonce by which
-their writer knows them again.
+their writer knows them again. Now and then the writer adds a snapshot of the fold (`gateway.snapshots`).
 """
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from gateway.broker.protocol import Broker, Deposed, Stale, Stored, TooLarge, Unconfirmed
-from gateway.events import Ref
+from gateway.events import ActionCommand, Fact, OutboxCommand, Ref
 from gateway.holding import Guard
 from gateway.record import Record, Tagged, decode, encode
+from gateway.snapshots import Gathering, Policy, Snapshot, cut
 
 MAX_TRIES = 8  # of one append; then the holder stops, and the next one folds what is there
 FIRST_PAUSE_SECONDS = 0.01
@@ -46,7 +48,7 @@ class Outgoing(Record, frozen=True, kw_only=True):
 
     subject: str
     ref: Ref
-    body: Any
+    body: Fact | OutboxCommand | ActionCommand
 
 
 class State(Protocol):
@@ -56,6 +58,12 @@ class State(Protocol):
 
     def apply(self, entry: Any) -> None: ...
 
+    def freeze(self) -> Any:
+        """All that later entries build on, as one struct; what it is made of must not change while it is encoded."""
+
+    def thaw(self, frozen: bytes) -> None:
+        """Into a fresh state: as if all entries before the snapshot had been applied. Raises Undecodable."""
+
 
 S = TypeVar("S", bound=State)
 Decide = Callable[[S], Any]
@@ -64,11 +72,21 @@ Decide = Callable[[S], Any]
 class Journal(Generic[S]):
     """`entries` is the union of what this journal may hold, Owned, Released and Emitted included."""
 
-    def __init__(self, broker: Broker, subject: str, state: S, entries: Any, guard: Guard, worker: str) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        subject: str,
+        state: S,
+        entries: Any,
+        guard: Guard,
+        worker: str,
+        policy: Policy | None = None,
+    ) -> None:
         self.state = state
         self.subject = subject
         self._broker, self._guard, self._worker = broker, guard, worker
-        self._entries = entries
+        self._folding = Folding(state, entries)
+        self._policy = policy or Policy()
         self._tail = 0
         self._epoch = 0
         self._mail: asyncio.Queue[tuple[Decide[S], asyncio.Future[Any]]] = asyncio.Queue(MAILBOX)
@@ -96,6 +114,7 @@ class Journal(Generic[S]):
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._write_forever(), name=f"write {self.subject}")
                 group.create_task(self._emit_forever(), name=f"emit {self.subject}")
+                group.create_task(self._snapshot_forever(), name=f"snapshot {self.subject}")
         finally:
             self._closed = True
             while not self._mail.empty():
@@ -114,7 +133,10 @@ class Journal(Generic[S]):
             return
 
     async def write(self, decide: Decide[S]) -> Any:
-        """The entry once it is durable and folded, or None. Raises JournalClosed, TooLarge and what `decide` raises."""
+        """The entry once it is durable and folded, or None. A list of entries is written without another in between.
+
+        Raises JournalClosed, TooLarge and what `decide` raises.
+        """
         if self._closed:
             raise JournalClosed(self.subject)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -133,8 +155,8 @@ class Journal(Generic[S]):
             decide, future = await self._mail.get()
             try:
                 entry = decide(self.state)
-                if entry is not None:
-                    await self._write(entry)
+                for one in entry if isinstance(entry, list) else [] if entry is None else [entry]:
+                    await self._write(one)
             except (Deposed, asyncio.CancelledError):
                 _refuse(future, self.subject)
                 raise
@@ -163,7 +185,7 @@ class Journal(Generic[S]):
     async def _append(self, nonce: str, entry: Any) -> None:
         data = stamped(self._epoch, nonce, entry)
         sequence = await self._broker.append(self.subject, data, msg_id=nonce, expect_last=self._tail)
-        self._fold(sequence, entry)
+        self._fold(sequence, entry, len(data))
 
     async def _found(self, nonce: str, owning: bool = False) -> bool:
         try:
@@ -175,19 +197,40 @@ class Journal(Generic[S]):
         """Folds what is past our tail; true when our own entry is in it. Raises Deposed at a higher epoch."""
         found = False
         for stored in await self._broker.read(self.subject, after=self._tail):
-            epoch, theirs, entry = unstamped(stored, self._entries)
+            epoch, theirs, entry = unstamped(stored, self._folding.entries)
             if epoch > self._epoch and not owning:
                 raise Deposed(f"{self.subject} is at epoch {epoch}, this holder at {self._epoch}")
             self._epoch = max(self._epoch, epoch)
             found = theirs == nonce or (found and not isinstance(entry, Owned))  # an Owned after ours unmakes it
-            self._fold(stored.sequence, entry)
+            self._fold(stored.sequence, entry, len(stored.data))
         return found
 
-    def _fold(self, sequence: int, entry: Any) -> None:
+    def _fold(self, sequence: int, entry: Any, size_bytes: int) -> None:
         self._tail = sequence
-        self.state.apply(entry)
+        self._folding.take(sequence, entry, size_bytes)
         self._changed.set()
         self._changed = asyncio.Event()
+
+    # --- snapshots ---------------------------------------------------------------------------------------------------
+
+    async def snapshot(self) -> None:
+        """The fold as it is when the writer comes to it."""
+        await self.write(lambda state: list(cut(encode(state.freeze()))))
+
+    async def _snapshot_forever(self) -> None:
+        """When the policy says so and nobody writes, or after its patience. What cannot be written waits for more."""
+        while True:
+            await self.until(lambda _: self._folding.due(self._policy))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._policy.patience_seconds):
+                    await self._quiet()
+            await self.snapshot()
+
+    async def _quiet(self) -> None:
+        tail = None
+        while tail != self._tail:
+            tail = self._tail
+            await asyncio.sleep(self._policy.quiet_seconds)
 
     # --- the emitter -------------------------------------------------------------------------------------------------
 
@@ -199,6 +242,44 @@ class Journal(Generic[S]):
                 await publish(self._broker, outgoing.subject, outgoing.body, str(outgoing.ref))
             through = batch[-1].ref
             await self.write(partial(_emitted, through))
+
+
+class Folding(Generic[S]):
+    """Entries into a state, whether or not they begin with a snapshot; `entries` is the union of what may come."""
+
+    def __init__(self, state: S, entries: Any) -> None:
+        self.state, self.entries = state, entries | Snapshot
+        self._snapshots = Gathering()
+        self._fresh = True
+        self._since, self._since_bytes, self._last_bytes = 0, 0, 0
+
+    def due(self, policy: Policy) -> bool:
+        return policy.due(self._since, self._since_bytes, self._last_bytes)
+
+    def take(self, sequence: int, entry: Any, size_bytes: int) -> None:
+        if not isinstance(entry, Snapshot):
+            self._snapshots.interrupt()
+            self._fresh = False
+            self._since, self._since_bytes = self._since + 1, self._since_bytes + size_bytes
+            self.state.apply(entry)
+        elif (whole := self._snapshots.take(sequence, entry)) is not None:
+            self._since, self._since_bytes, self._last_bytes = 0, 0, len(whole)
+            if self._fresh:  # else all that it holds was folded one by one
+                self.state.thaw(whole)
+            self._fresh = False
+
+
+async def fold_stored(broker: Broker, subject: str, state: S, entries: Any) -> S:
+    """A journal as it is now, for whoever only looks. Raises Unconfirmed, Undecodable."""
+    return fold_all(await broker.read(subject), state, entries)
+
+
+def fold_all(journal: Sequence[Stored], state: S, entries: Any) -> S:
+    """A whole journal as it is stored. Raises Undecodable."""
+    folding = Folding(state, entries)
+    for stored in journal:
+        folding.take(stored.sequence, unstamped(stored, folding.entries)[2], len(stored.data))
+    return state
 
 
 def _refuse(future: asyncio.Future[Any], subject: str) -> None:
@@ -264,6 +345,8 @@ __all__ = [
     "TooLarge",
     "acknowledge",
     "fold",
+    "fold_all",
+    "fold_stored",
     "forget_emitted",
     "publish",
 ]

@@ -22,6 +22,11 @@ class NotKept(Exception):
     """Why a note was not kept, or not erased; for whoever asked."""
 
 
+def notes_subject(person: str) -> str:
+    """By the person's key."""
+    return f"log.notes.{person}"
+
+
 class NoteAdded(Tagged, frozen=True, kw_only=True):
     nonce: str
     text: str
@@ -78,7 +83,7 @@ class Notes:
         await self._write(person, entry)
 
     def _subject(self, person: Person) -> str:
-        return f"log.notes.{self._whose(person)}"
+        return notes_subject(self._whose(person))
 
     async def _read(self, person: Person) -> tuple[list[Note], int, set[str]]:
         """The notes, the last sequence, and what was ever written."""
@@ -90,6 +95,8 @@ class Notes:
             nonces.add(entry.nonce)
             if isinstance(entry, NoteAdded):
                 number += 1
+                if not entry.text:  # erased for good, by the operator
+                    continue
                 notes[number] = Note(number=number, text=entry.text, at=entry.at, about=entry.about)
             else:
                 notes.pop(entry.number, None)

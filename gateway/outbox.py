@@ -1,29 +1,43 @@
-"""The outbox of one medium account: its fold (pure), and the one place where attempt and withdrawal meet.
+"""The outbox of one medium account at work: the one place where attempt and withdrawal meet.
 
-A message is pending, attempting, or closed: sent, failed, unknown or withdrawn. It is written down before it is tried;
-only what surely did not happen is tried again. Messages to one room leave in order, one after the other; rooms do not
-wait for each other.
+A message is written down before it is tried; only what surely did not happen is tried again. Messages to one room leave
+in order, one after the other; rooms do not wait for each other, and accounts know nothing of each other. Every message
+ends: by its deadline at the latest, and a platform that says nothing is given `SEND_SECONDS`.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol
-
-import msgspec
+from contextlib import suppress
+from datetime import timedelta
+from typing import Protocol
 
 from gateway.addresses import Route
 from gateway.broker.protocol import Broker
-from gateway.events import OutboxCommand, Outcome, Ref, Send, SendClosed, WithdrawSend
+from gateway.clock import Now, utc_now
+from gateway.events import OutboxCommand, Ref, Send
 from gateway.holding import Guard
-from gateway.journal import Emitted, Journal, Outgoing, Owned, Released, acknowledge, forget_emitted
-from gateway.record import Tagged, decode
-from gateway.seen import Seen
+from gateway.journal import Journal, acknowledge
+from gateway.keeping import Consumed
+from gateway.outbox_state import (
+    Attempting,
+    Closed,
+    Deferred,
+    Entry,
+    Item,
+    OutboxState,
+    PartSent,
+    Queued,
+    Room,
+)
+from gateway.record import decode
 
 log = logging.getLogger(__name__)
 
-MAX_ATTEMPTS = 8
+MAX_ATTEMPTS = 8  # of one part, where the message has no deadline, or its outcome is unknown and it may be repeated
 RETRY_SECONDS, LONGEST_RETRY_SECONDS = 0.5, 60.0
+SEND_SECONDS = 120.0  # a medium has bounds of its own; this one is for those that hang all the same
+TOO_LATE = "too late: it could not be delivered in time, and is not sent any more"
 
 
 class SurelyNotSent(Exception):
@@ -53,131 +67,23 @@ class Platform(Protocol):
     async def send(self, route: Route, text: str, key: str) -> None: ...
 
 
-# --- entries ---------------------------------------------------------------------------------------------------------
-
-
-class Queued(Tagged, frozen=True, kw_only=True):
-    """`parts` are fixed here, so that a restart splits nothing differently. `withdrew`: the withdrawal came in time."""
-
-    command: OutboxCommand
-    parts: tuple[str, ...] = ()
-    withdrew: bool = False
-
-
-class Attempting(Tagged, frozen=True, kw_only=True):
-    send: Ref
-    part: int = 0
-
-
-class Deferred(Tagged, frozen=True, kw_only=True):
-    """It surely did not happen: back to pending."""
-
-    send: Ref
-    why: str = ""
-
-
-class PartSent(Tagged, frozen=True, kw_only=True):
-    """One of several parts arrived; the next may go."""
-
-    send: Ref
-    part: int
-
-
-class Closed(Tagged, frozen=True, kw_only=True):
-    send: Ref
-    outcome: Outcome
-    why: str = ""
-
-
-Entry = Queued | Attempting | Deferred | PartSent | Closed | Owned | Released | Emitted
-
-
-class Item(msgspec.Struct):
-    """One open message. `part` is the next to go."""
-
-    send: Send
-    parts: tuple[str, ...]
-    part: int = 0
-    attempting: bool = False
-    attempts: int = 0
-
-
-class OutboxState:
-    def __init__(self, account: str) -> None:
-        self.account = account
-        self.open: dict[Ref, Item] = {}  # in order
-        self.outgoing: list[Outgoing] = []
-        self._seen = Seen()
-        self._batch = 0
-
-    def knows(self, command: OutboxCommand) -> bool:
-        return command.ref in self._seen
-
-    def pending(self, ref: Ref) -> bool:
-        return ref in self.open and not self.open[ref].attempting
-
-    def apply(self, entry: Entry) -> None:
-        match entry:
-            case Queued(command=Send() as send, parts=parts):
-                self._seen.add(send.ref)
-                self.open[send.ref] = Item(send=send, parts=parts)
-                if not parts:
-                    self._close(send.ref, "failed", "there is nothing to send")
-            case Queued(command=command, withdrew=withdrew):
-                self._seen.add(command.ref)
-                if withdrew and isinstance(command, WithdrawSend):
-                    self._close(command.send, "withdrawn")
-            case Attempting(send=ref):
-                self.open[ref].attempting = True
-                self.open[ref].attempts += 1
-            case Deferred(send=ref):
-                self.open[ref].attempting = False
-            case PartSent(send=ref, part=part):
-                item = self.open[ref]
-                item.part, item.attempting, item.attempts = part + 1, False, 0
-            case Closed(send=ref, outcome=outcome, why=why):
-                self._close(ref, outcome, why)
-            case Emitted(through=through):
-                forget_emitted(self.outgoing, through)
-            case Owned() | Released():
-                pass
-            case _:
-                raise TypeError(f"an outbox's journal holds no {type(entry).__name__}")
-
-    def _close(self, ref: Ref, outcome: Outcome, why: str = "") -> None:
-        item = self.open.pop(ref)
-        self._batch += 1
-        delivered = len(item.parts) if outcome == "sent" else item.part
-        event = SendClosed(
-            ref=Ref(f"out-{self.account}", self._batch, 0),
-            conversation=item.send.conversation,
-            send=ref,
-            outcome=outcome,
-            delivered=delivered,
-            parts=len(item.parts),
-            why=why,
-        )
-        self.outgoing.append(Outgoing(subject=f"evt.out.{self.account}", ref=event.ref, body=event))
-
-    def rooms(self) -> dict[Any, Ref]:
-        """The oldest open message of each room: only that one may be tried."""
-        first: dict[Any, Ref] = {}
-        for ref, item in self.open.items():
-            first.setdefault(item.send.route.room, ref)
-        return first
-
-
-# --- the work --------------------------------------------------------------------------------------------------------
-
-
 class Outbox:
-    def __init__(self, broker: Broker, platform: Platform, guard: Guard, worker: str) -> None:
-        self._broker, self._platform, self._guard = broker, platform, guard
+    def __init__(
+        self,
+        broker: Broker,
+        platform: Platform,
+        guard: Guard,
+        worker: str,
+        now: Now = utc_now,
+        send_seconds: float = SEND_SECONDS,
+    ) -> None:
+        self._broker, self._platform, self._guard, self._now = broker, platform, guard, now
+        self._send_seconds = send_seconds
         account = platform.account
         self.journal: Journal[OutboxState] = Journal(
             broker, f"log.out.{account}", OutboxState(account), Entry, guard, worker
         )
-        self._busy: set[Any] = set()
+        self._busy: set[Room] = set()
 
     async def run(self) -> None:
         await self.journal.open()
@@ -191,10 +97,12 @@ class Outbox:
 
     async def _intake(self) -> None:
         account = self._platform.account
+        consumed = Consumed(self._broker)
         async for delivery in self._broker.consume(f"cmd.out.{account}", f"out-{account}"):
             command: OutboxCommand = decode(delivery.stored.data, OutboxCommand)
             await self.journal.write(self._queue(command))
             await acknowledge(delivery.ack)
+            await consumed.forget(delivery.stored)
 
     def _queue(self, command: OutboxCommand) -> Callable[[OutboxState], Queued | None]:
         parts = self._platform.split(command.text) if isinstance(command, Send) else ()
@@ -224,49 +132,70 @@ class Outbox:
             elif item.attempting:
                 await self.journal.write(lambda _, ref=ref: Closed(send=ref, outcome="unknown", why="interrupted"))  # type: ignore[misc]
 
-    async def _send(self, room: Any, ref: Ref) -> None:
+    # --- one message, until it is closed -----------------------------------------------------------------------------
+
+    async def _send(self, room: Room, ref: Ref) -> None:
+        state = self.journal.state
         try:
-            while ref in self.journal.state.open:
-                pause_seconds = await self._attempt(ref)
-                if pause_seconds:
-                    await asyncio.sleep(pause_seconds)
+            while ref in state.open:
+                seconds = self._rest_seconds(room, state.open[ref])
+                if seconds > 0:
+                    with suppress(TimeoutError):  # a withdrawal ends the pause; the room goes on resting
+                        async with asyncio.timeout(seconds):
+                            await self.journal.until(lambda state: ref not in state.open)
+                else:
+                    await self._attempt(ref)
         finally:
             self._busy.discard(room)
 
-    async def _attempt(self, ref: Ref) -> float:
-        """One part, tried once. How long to wait before the next."""
-        begun = await self.journal.write(lambda state: _begin(state, ref))
-        if begun is None:
-            return 0  # withdrawn while we looked
-        item = self.journal.state.open[ref]
-        end: Entry
-        pause_seconds = 0.0
+    def _rest_seconds(self, room: Room, item: Item) -> float:
+        """As long as the platform asked for, but not beyond the message's deadline."""
+        due = self.journal.state.resting.get(room)
+        if due is not None and item.send.until is not None:
+            due = min(due, item.send.until)
+        return (due - self._now()).total_seconds() if due is not None else 0.0
+
+    async def _attempt(self, ref: Ref) -> None:
+        """One part, tried once."""
+        begun = await self.journal.write(lambda state: self._begin(state, ref))
+        if isinstance(begun, Attempting):
+            item = self.journal.state.open[ref]
+            end = await self._try(ref, item)
+            await self.journal.write(lambda _: end)
+        else:  # withdrawn while we looked, or too late
+            end = begun
+        if isinstance(end, Closed) and end.outcome != "sent":
+            log.warning("%s: a message (%s) is %s: %s", self._platform.account, ref, end.outcome, end.why)
+
+    def _begin(self, state: OutboxState, ref: Ref) -> Attempting | Closed | None:
+        if not state.pending(ref):
+            return None
+        item = state.open[ref]
+        if item.send.until is not None and self._now() >= item.send.until:
+            return Closed(send=ref, outcome="failed", why=TOO_LATE)
+        return Attempting(send=ref, part=item.part)
+
+    async def _try(self, ref: Ref, item: Item) -> Entry:
+        """What came of it."""
         try:
             self._guard.check()
-            await self._platform.send(item.send.route, item.parts[item.part], f"{ref}/{item.part}")
-            last = item.part + 1 == len(item.parts)
-            end = Closed(send=ref, outcome="sent") if last else PartSent(send=ref, part=item.part)
+            async with asyncio.timeout(self._send_seconds):
+                await self._platform.send(item.send.route, item.parts[item.part], f"{ref}/{item.part}")
         except SurelyNotSent as error:
-            if item.attempts < MAX_ATTEMPTS:
-                end = Deferred(send=ref, why=str(error))
-                grown = min(RETRY_SECONDS * 2 ** (item.attempts - 1), LONGEST_RETRY_SECONDS)
-                pause_seconds = grown if error.retry_after_seconds is None else error.retry_after_seconds
-            else:
-                end = Closed(send=ref, outcome="failed", why=f"{error} ({MAX_ATTEMPTS} attempts)")
+            if item.send.until is None and item.attempts >= MAX_ATTEMPTS:
+                return Closed(send=ref, outcome="failed", why=f"{error} ({MAX_ATTEMPTS} attempts)")
+            grown = min(RETRY_SECONDS * 2 ** min(item.attempts - 1, 10), LONGEST_RETRY_SECONDS)
+            return self._deferred(ref, error, grown if error.retry_after_seconds is None else error.retry_after_seconds)
         except Rejected as error:
-            end = Closed(send=ref, outcome="failed", why=str(error))
-        except OutcomeUnknown as error:
+            return Closed(send=ref, outcome="failed", why=str(error))
+        except (OutcomeUnknown, TimeoutError) as error:
             if self._platform.repeatable and item.attempts < MAX_ATTEMPTS:
-                end, pause_seconds = Deferred(send=ref, why=str(error)), RETRY_SECONDS
-            else:
-                end = Closed(send=ref, outcome="unknown", why=str(error))
-        await self.journal.write(lambda _: end)
-        if isinstance(end, Closed) and end.outcome != "sent":
-            log.warning(
-                "%s: a message to %s is %s: %s", self._platform.account, item.send.route.place, end.outcome, end.why
-            )
-        return pause_seconds
+                return self._deferred(ref, error, RETRY_SECONDS)
+            why = str(error) or f"no answer in {self._send_seconds:.0f} s"
+            return Closed(send=ref, outcome="unknown", why=why)
+        if item.part + 1 < len(item.parts):
+            return PartSent(send=ref, part=item.part)
+        return Closed(send=ref, outcome="sent")
 
-
-def _begin(state: OutboxState, ref: Ref) -> Attempting | None:
-    return Attempting(send=ref, part=state.open[ref].part) if state.pending(ref) else None
+    def _deferred(self, ref: Ref, error: Exception, pause_seconds: float) -> Deferred:
+        return Deferred(send=ref, why=str(error), until=self._now() + timedelta(seconds=pause_seconds))

@@ -29,7 +29,23 @@ _encoder = msgspec.json.Encoder(enc_hook=str)
 
 
 def encode(value: Any) -> bytes:
-    return _encoder.encode(value)
+    """Lone surrogates, which no file can hold, are replaced: a text from outside must not stop whoever stores it."""
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:
+        return _encoder.encode(_mended(msgspec.to_builtins(value, enc_hook=str)))
+
+
+def _mended(value: Any) -> Any:
+    match value:
+        case str():
+            return whole_text(value)
+        case list() | tuple():
+            return [_mended(one) for one in value]
+        case dict():
+            return {_mended(key): _mended(one) for key, one in value.items()}
+        case _:
+            return value
 
 
 def decode(data: bytes, kind: Any) -> Any:

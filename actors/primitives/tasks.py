@@ -7,8 +7,9 @@ from actors.entries import ActionEntry, Briefed
 from actors.journal import ActionState
 from actors.workshop import Caller, Primitive, PrimitiveError
 from gateway.broker.protocol import Broker, Stored
-from gateway.events import Person
-from gateway.journal import unstamped
+from gateway.events import Person, Start
+from gateway.journal import fold_all, unstamped
+from gateway.snapshots import Snapshot
 
 TASKS_MAX = 50
 MESSAGE_CHARACTERS = 2_000
@@ -33,19 +34,15 @@ class Tasks:
             if "--" in key or key == caller.root:
                 continue
             stored = await self._broker.read(subject)
-            if self._is_for(caller, stored):
+            start = _start(key, stored)
+            if start is not None and self._is_for(caller, start):
                 found.append((stored[0].sequence, _folded(key, stored)))
         found.sort(key=lambda one: one[0], reverse=True)
         return [state for _, state in found[:TASKS_MAX]]
 
-    def _is_for(self, caller: Caller, stored: list[Stored]) -> bool:
-        for one in stored:
-            entry = unstamped(one, ActionEntry)[2]
-            if isinstance(entry, Briefed):
-                start = entry.start
-                own = self._whose(start.by) == self._whose(caller.by)
-                return own and self._sees(caller.by, caller.conversation, start.conversation)
-        return False
+    def _is_for(self, caller: Caller, start: Start) -> bool:
+        own = self._whose(start.by) == self._whose(caller.by)
+        return own and self._sees(caller.by, caller.conversation, start.conversation)
 
 
 def reading(tasks: Tasks) -> tuple[Primitive, Primitive]:
@@ -75,11 +72,18 @@ def reading(tasks: Tasks) -> tuple[Primitive, Primitive]:
     )
 
 
-def _folded(key: str, stored: list[Stored]) -> ActionState:
-    state = ActionState(key)
+def _start(key: str, stored: list[Stored]) -> Start | None:
     for one in stored:
-        state.apply(unstamped(one, ActionEntry)[2])
-    return state
+        entry = unstamped(one, ActionEntry | Snapshot)[2]
+        if isinstance(entry, Briefed):
+            return entry.start
+        if isinstance(entry, Snapshot):
+            return _folded(key, stored).start
+    return None
+
+
+def _folded(key: str, stored: list[Stored]) -> ActionState:
+    return fold_all(stored, ActionState(key), ActionEntry)
 
 
 def _line(state: ActionState) -> dict[str, Any]:

@@ -67,6 +67,9 @@ class Broker(Protocol):
     async def read(self, subject: str, after: int = 0) -> list[Stored]:
         """All that was confirmed before the call, in order. Never from a replica that may lag."""
 
+    async def purge(self, subject: str, below: int) -> None:
+        """Forgets the entries of a subject whose sequence is below; its last entry always stays. Raises Unconfirmed."""
+
     async def subjects(self, pattern: str) -> list[str]:
         """Which journals exist: how a holder finds its work after a crash."""
 

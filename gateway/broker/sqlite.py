@@ -6,8 +6,7 @@ acknowledgement is written with the next commit and not waited for: what is lost
 """
 
 import asyncio
-import fcntl
-import os
+import logging
 import queue
 import sqlite3
 import threading
@@ -19,34 +18,33 @@ from typing import Any
 
 from gateway.broker.protocol import MAX_ENTRY_BYTES, Deposed, Stale, Stored, TooLarge, Unconfirmed
 from gateway.broker.signals import Signals
+from gateway.broker.sqlite_file import StoreUnusable, connect, locked, mend, opened
 from gateway.clock import boot_seconds
+
+log = logging.getLogger(__name__)
 
 MAX_BATCH = 512
 RECENT_ENTRIES, RECENT_BYTES = 512, 4 * 1024 * 1024
 READ_AT_ONCE = 256
-BUSY_SECONDS = 10.0  # another program may hold the file (a backup, a shell): wait that long before giving up
-SCHEMA_VERSION = 1
-SCHEMA = f"""
-create table if not exists entry(seq integer primary key autoincrement, subject text not null, data blob not null);
-create index if not exists by_subject on entry(subject, seq);
-create table if not exists cursor(durable text primary key, seq integer not null);
-pragma user_version = {SCHEMA_VERSION};
-"""
+CALM_SECONDS = 5.0  # without trouble, before it is over
+PURGED_AT_ONCE = 500  # rows; other work goes in between
 
 Work = Callable[[sqlite3.Connection], Any]
 Job = tuple[Work, "asyncio.Future[Any] | None"]
 
 
-class StoreUnusable(Exception):
-    """The file cannot be used; the text says why and what to do."""
-
-
 class SqliteBroker:
-    """Made inside a running loop. Raises StoreUnusable."""
+    """Made inside a running loop. Raises StoreUnusable.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = _lock_file(path)
+    `operator` hears once when the file can no longer be written (a full disk), and once when it can again. Meanwhile
+    nothing is confirmed, so that platforms keep what they have.
+    """
+
+    def __init__(
+        self, path: Path, operator: Callable[[str], None] = log.error, calm_seconds: float = CALM_SECONDS
+    ) -> None:
+        self._path, self._operator, self._calm_seconds = path, operator, calm_seconds
+        self._lock = locked(path)
         self._loop = asyncio.get_running_loop()
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._grown = asyncio.Event()
@@ -55,30 +53,20 @@ class SqliteBroker:
         self._held: dict[str, SqliteLease] = {}
         self._signals = Signals()
         self._dead = False
+        self._troubled_at: float | None = None
         try:
-            writer = self._connect()
-            _prepare(writer, path)
+            writer = opened(path)
             (self._newest,) = writer.execute("select coalesce(max(seq), 0) from entry").fetchone()
             self._recent_after = self._newest
-        except (sqlite3.Error, StoreUnusable) as error:
+        except (StoreUnusable, sqlite3.Error) as error:
             self._lock.close()
-            if isinstance(error, StoreUnusable):
-                raise
-            raise StoreUnusable(
-                f"{path}: {error}. If it is damaged, restore a backup or give [store] path another file."
-            ) from error
+            raise error if isinstance(error, StoreUnusable) else StoreUnusable(mend(path, error)) from error
         self._reader = ThreadPoolExecutor(1, "store-reader", initializer=self._open_reader)
         self._thread = threading.Thread(target=self._write_forever, args=(writer,), name="store-writer", daemon=True)
         self._thread.start()
 
-    def _connect(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        db.execute("pragma journal_mode=wal")
-        db.execute("pragma synchronous=full")
-        return db
-
     def _open_reader(self) -> None:
-        self._read_db = self._connect()
+        self._read_db = connect(self._path)
 
     # --- the writer thread -------------------------------------------------------------------------------------------
 
@@ -96,6 +84,7 @@ class SqliteBroker:
     def _commit(self, db: sqlite3.Connection, batch: list[Job]) -> None:
         """All of a batch in one transaction, each in a savepoint: one bad row never fails another."""
         outcomes: list[tuple[asyncio.Future[Any] | None, Any]] = []
+        trouble: sqlite3.Error | None = None
         try:
             db.execute("begin immediate")
             for work, future in batch:
@@ -110,14 +99,29 @@ class SqliteBroker:
                         raise
                     db.execute("rollback to one")
                     outcomes.append((future, Unconfirmed(str(error))))
+                    trouble = error
                 db.execute("release one")
             db.execute("commit")
         except sqlite3.Error as error:  # full disk, I/O: nobody knows what is on it
             if db.in_transaction:
                 db.execute("rollback")
             outcomes = [(future, Unconfirmed(str(error))) for _, future in batch]
+            trouble = error
         if not self._dead:
             self._loop.call_soon_threadsafe(self._settle, outcomes)
+            self._loop.call_soon_threadsafe(self._tell_trouble, trouble)
+
+    def _tell_trouble(self, trouble: sqlite3.Error | None) -> None:
+        """On a disk that is nearly full small rows still fit now and then: it works again when all of them did."""
+        now = boot_seconds()
+        if trouble:
+            if self._troubled_at is None:
+                text = f"Nothing can be stored, so nothing new is confirmed or answered. {mend(self._path, trouble)}"
+                self._operator(text)
+            self._troubled_at = now
+        elif self._troubled_at is not None and now - self._troubled_at > self._calm_seconds:
+            self._operator(f"{self._path} can be written again; everything goes on.")
+            self._troubled_at = None
 
     def _settle(self, outcomes: list[tuple["asyncio.Future[Any] | None", Any]]) -> None:
         for future, outcome in outcomes:
@@ -176,6 +180,37 @@ class SqliteBroker:
         sql = f"select subject, seq, data from entry where {where} and seq > ? order by seq limit ?"  # noqa: S608
         rows = self._read_db.execute(sql, (*values, after, limit))
         return [Stored(subject=name, sequence=seq, data=data) for name, seq, data in rows]
+
+    async def purge(self, subject: str, below: int) -> None:
+        def work(db: sqlite3.Connection) -> int:
+            sql = """delete from entry where seq in (
+                select seq from entry where subject = :subject and seq < :below
+                and seq < (select max(seq) from entry where subject = :subject) order by seq limit :many)"""
+            return db.execute(sql, {"subject": subject, "below": below, "many": PURGED_AT_ONCE}).rowcount
+
+        while await self._do(work) == PURGED_AT_ONCE:
+            pass
+        last = max((stored.sequence for stored in self._recent if stored.subject == subject), default=0)
+        self._replace_recent(
+            lambda stored: None if stored.subject == subject and stored.sequence < min(below, last) else stored
+        )
+
+    async def rewrite(self, subject: str, sequence: int, data: bytes) -> None:
+        """The one exception to append-only, for the erasure of what a person said: another text in the same place.
+
+        Only while no holder runs: a fold that has read the old entry keeps it. Raises Unconfirmed, TooLarge. What was
+        there before is gone from the file after `sqlite_file.shrink`.
+        """
+        if len(data) > MAX_ENTRY_BYTES:
+            raise TooLarge(f"{subject}: {len(data)} bytes, at most {MAX_ENTRY_BYTES}")
+        sql = "update entry set data = ? where subject = ? and seq = ?"
+        await self._do(lambda db: db.execute(sql, (data, subject, sequence)).rowcount)
+        new = Stored(subject=subject, sequence=sequence, data=data)
+        self._replace_recent(lambda stored: new if stored.sequence == sequence else stored)
+
+    def _replace_recent(self, change: Callable[[Stored], Stored | None]) -> None:
+        self._recent = deque(kept for stored in self._recent if (kept := change(stored)) is not None)
+        self._recent_bytes = sum(len(stored.data) for stored in self._recent)
 
     async def subjects(self, pattern: str) -> list[str]:
         where, values = _matching(pattern)
@@ -256,37 +291,6 @@ class SqliteLease:
     async def release(self) -> None:
         if self._held.get(self._key) is self:
             del self._held[self._key]
-
-
-def _lock_file(path: Path) -> Any:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = open(f"{path}.lock", "a+")  # noqa: SIM115 - held for life
-    except OSError as error:
-        raise StoreUnusable(
-            f"{path}: {error.strerror}. Set [store] path to a file in a folder that can be written."
-        ) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.seek(0)
-        owner = lock.read().strip()
-        lock.close()
-        raise StoreUnusable(
-            f"{path} is in use by process {owner}: stop it, or give [store] path another file."
-        ) from None
-    lock.truncate(0)
-    lock.write(str(os.getpid()))
-    lock.flush()
-    return lock
-
-
-def _prepare(db: sqlite3.Connection, path: Path) -> None:
-    (version,) = db.execute("pragma user_version").fetchone()
-    if version > SCHEMA_VERSION:
-        raise StoreUnusable(f"{path} was written by a newer version (schema {version}): start that one again.")
-    db.executescript(SCHEMA)
-    os.chmod(path, 0o600)  # conversations are private
 
 
 def _newer(recent: deque[Stored], subject: str, after: int) -> Iterable[Stored]:

@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 from gateway.broker.protocol import Broker
 from gateway.holding import Guard
 from gateway.journal import Emitted, Journal, Outgoing, Owned, Released
-from gateway.record import Record, Tagged
+from gateway.record import Record, Tagged, decode
 
 T = TypeVar("T")
 
@@ -54,6 +54,13 @@ class Item(Record, frozen=True, kw_only=True):
     entry: Kept
 
 
+class RoomFrozen(Record, frozen=True, kw_only=True):
+    newest: int
+    recent: list[Item]
+    positions: dict[str, int]
+    settled: dict[str, tuple[str, str]]
+
+
 class RoomState:
     """`changed` is called after each entry."""
 
@@ -65,6 +72,18 @@ class RoomState:
         self._positions: dict[str, int] = {}
         self._settled: dict[str, tuple[str, str]] = {}
         self._changed = changed
+
+    def freeze(self) -> RoomFrozen:
+        return RoomFrozen(
+            newest=self.newest, recent=list(self._recent), positions=self._positions, settled=self._settled
+        )
+
+    def thaw(self, frozen: bytes) -> None:
+        kept: RoomFrozen = decode(frozen, RoomFrozen)
+        self.newest, self._recent = kept.newest, deque(kept.recent)
+        self._characters = sum(_characters(item.entry) for item in kept.recent)
+        self._positions, self._settled = kept.positions, kept.settled
+        self._changed()
 
     def position(self, post_id: str) -> int:
         """Where it was posted; 0 for not at all."""
@@ -81,10 +100,10 @@ class RoomState:
     def apply(self, entry: Entry) -> None:
         match entry:
             case Posted():
-                self._keep(entry, len(entry.text))
+                self._keep(entry)
                 _remember(self._positions, entry.id, self.newest)
             case Settled(ids=ids, silence=silence, passed_on=passed_on):
-                self._keep(entry, 0)
+                self._keep(entry)
                 for post_id in ids:
                     _remember(self._settled, post_id, (silence, passed_on))
             case Owned() | Released() | Emitted():
@@ -93,13 +112,16 @@ class RoomState:
                 raise TypeError(f"a room's journal holds no {type(entry).__name__}")
         self._changed()
 
-    def _keep(self, entry: Kept, characters: int) -> None:
+    def _keep(self, entry: Kept) -> None:
         self.newest += 1
         self._recent.append(Item(position=self.newest, entry=entry))
-        self._characters += characters
+        self._characters += _characters(entry)
         while len(self._recent) > RECENT or self._characters > RECENT_CHARACTERS:
-            dropped = self._recent.popleft().entry
-            self._characters -= len(dropped.text) if isinstance(dropped, Posted) else 0
+            self._characters -= _characters(self._recent.popleft().entry)
+
+
+def _characters(entry: Kept) -> int:
+    return len(entry.text) if isinstance(entry, Posted) else 0
 
 
 def _remember(kept: dict[str, T], post_id: str, value: T) -> None:

@@ -1,0 +1,133 @@
+"""What may be forgotten, and when.
+
+A journal (`log.…`) is forgotten below its newest complete snapshot, once the views have been fed with all of it: the
+one who feeds them, the keeper, does both. Facts and commands (`evt.…`, `cmd.…`) are only on their way: who consumes
+them forgets, in strides, what it has acknowledged. The last entry of a subject always stays.
+"""
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Protocol
+
+from gateway.broker.protocol import Broker, Stored, Unconfirmed
+from gateway.holding import Guard
+from gateway.record import Undecodable, decode
+from gateway.snapshots import Gathering, Snapshot
+
+log = logging.getLogger(__name__)
+
+FORGOTTEN_EVERY = 500  # entries of a subject
+SUBJECTS_COUNTED = 10_000  # beyond that the counting begins anew: a few are forgotten later
+LAG_SECONDS = 0.3  # how far the views may be behind while nothing is wrong
+FED_AT_ONCE = 500
+PAUSE_SECONDS = 10.0  # after the views could not be written
+
+
+class Consumed:
+    """For one consumer: forgets what it has acknowledged."""
+
+    def __init__(self, broker: Broker, every: int = FORGOTTEN_EVERY) -> None:
+        self._broker, self._every = broker, every
+        self._counts: dict[str, int] = {}
+
+    async def forget(self, stored: Stored) -> None:
+        if len(self._counts) > SUBJECTS_COUNTED:
+            self._counts.clear()
+        count = self._counts[stored.subject] = self._counts.get(stored.subject, 0) + 1
+        if count >= self._every:
+            del self._counts[stored.subject]
+            with suppress(Unconfirmed):
+                await self._broker.purge(stored.subject, stored.sequence)
+
+
+class ViewsFailed(Exception):
+    """The views' file could not be used; the text says why and what to do."""
+
+
+class Views(Protocol):
+    """Fed in a thread of their own, in order, at least once. Each raises ViewsFailed."""
+
+    def open(self) -> int:
+        """The sequence up to which they were fed."""
+
+    def feed(self, entries: list[Stored]) -> None: ...
+    def close(self) -> None: ...
+
+
+class Keeper:
+    """The journals' follower. It may lag, and no one waits for it."""
+
+    def __init__(self, broker: Broker, views: Views, lag_seconds: float = LAG_SECONDS) -> None:
+        self._broker, self._views, self._lag_seconds = broker, views, lag_seconds
+        self._gathered: dict[str, Gathering] = {}
+        self._caught_up = asyncio.Event()
+
+    async def run(self, _: Guard) -> None:
+        """For ever. While the views cannot be written nothing is forgotten."""
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(1, "views") as thread:
+            try:
+                while True:
+                    try:
+                        await self._follow(thread)
+                    except ViewsFailed as error:
+                        log.error("%s Search lags until then, and nothing is compacted.", error)  # noqa: TRY400
+                    await asyncio.sleep(PAUSE_SECONDS)
+            finally:
+                await asyncio.shield(loop.run_in_executor(thread, self._views.close))
+
+    async def caught_up(self) -> None:
+        """Everything that was stored before this call is in the views."""
+        self._caught_up.clear()
+        await self._caught_up.wait()
+
+    async def _follow(self, thread: ThreadPoolExecutor) -> None:
+        loop = asyncio.get_running_loop()
+        after = await loop.run_in_executor(thread, self._views.open)
+        while True:
+            waiting = not self._caught_up.is_set()
+            entries = await self._read(after)
+            for at in range(0, len(entries), FED_AT_ONCE):
+                batch = entries[at : at + FED_AT_ONCE]
+                await loop.run_in_executor(thread, self._views.feed, batch)
+                after = batch[-1].sequence
+                await self._forget(batch)
+            if waiting:
+                self._caught_up.set()
+            await asyncio.sleep(self._lag_seconds)
+
+    async def _read(self, after: int) -> list[Stored]:
+        try:
+            return await self._broker.read("log.>", after)
+        except Unconfirmed:
+            return []
+
+    async def _forget(self, batch: list[Stored]) -> None:
+        due: dict[str, int] = {}
+        for stored in batch:
+            part = snapshot_part(stored)
+            if part is None:
+                self._gathered.pop(stored.subject, None)
+                continue
+            gathering = self._gathered.setdefault(stored.subject, Gathering())
+            if gathering.take(stored.sequence, part) is not None:
+                due[stored.subject] = gathering.below
+        for subject, below in due.items():
+            with suppress(Unconfirmed):
+                await self._broker.purge(subject, below)
+
+
+def snapshot_part(stored: Stored) -> Snapshot | None:
+    """Without decoding what is none."""
+    if b'{"type":"Snapshot"' not in stored.data[:100]:
+        return None
+    try:
+        found: tuple[int, str, Snapshot] = decode(stored.data, tuple[int, str, Snapshot])
+    except Undecodable:
+        return None
+    return found[2]
+
+
+__all__ = ["Consumed", "Keeper", "Views", "ViewsFailed", "snapshot_part"]

@@ -1,0 +1,196 @@
+"""What a person said is gone from every file, what others said is not, and nothing is taken again."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+from actors.entries import ActionEntry
+from actors.journal import ActionState
+from brain import history
+from brain.entries import LaneEntry
+from brain.state import LaneState
+from frontdesk.erase import erase
+from frontdesk.store import views_file
+from gateway.addresses import Address
+from gateway.broker.sqlite import SqliteBroker
+from gateway.broker.sqlite_file import StoreUnusable
+from gateway.events import Person, Ref
+from gateway.journal import Journal, fold_stored, publish
+from gateway.notes import Notes
+from gateway.seen import Identities, erased
+from mediums.local import wire
+from mediums.local.room import Entry as RoomEntry
+from mediums.local.room import Posted, RoomState, Settled
+from tests.store import words
+from tests.store.conftest import GUARD, eventually, keeping, running
+from tests.store.stage import EchoModel, FakePlatform, said, stage
+
+SECRET, OTHER, LATER = "Zaragoza-4711", "Helsinki-0815", "Montevideo-99"
+ANA = Address(medium="telegram", user="42")
+
+
+async def journal(stack, broker, subject, state, union):
+    made = Journal(broker, subject, state, union, GUARD, "test")
+    await made.open()
+    await stack.enter_async_context(running(made.run()))
+    return made
+
+
+async def lived_in(path, folder):
+    """Two people alone and in a room, work in progress, the local room, all of it with and without snapshots."""
+    platform = FakePlatform()
+    broker = SqliteBroker(path)
+    async with (
+        stage(path, EchoModel(), ["42", "43"], [platform], broker=broker) as s,
+        keeping(broker, views_file(path)) as keeper,
+    ):
+        await s.hears(said("42", f"My secret is {SECRET}, really.", 1))
+        await eventually(lambda: any(SECRET in text for text in platform.texts("42")))
+        await s.hears(said("43", f"Mine is {OTHER}.", 1))
+        await s.hears(said("-100", f"In the room: {SECRET}.", 2, user="42"))
+        await eventually(lambda: any(OTHER in text for text in platform.texts("43")))
+        for lane in s.manager.lanes():
+            await lane.journal.snapshot()
+        await s.hears(said("42", f"Once more {SECRET} and {LATER}.", 3))
+        await eventually(lambda: any(LATER in text for text in platform.texts("42")))
+        await _work(broker, folder)
+        await _room(broker)
+        await keeper.caught_up()
+    await broker.close()
+
+
+async def _work(broker, folder):
+    """An action that Ana asked for, with a workspace; its words are the secret's."""
+    async with AsyncExitStack() as stack:
+        action = await journal(stack, broker, "log.act.p-ana-a1", ActionState("p-ana-a1"), ActionEntry)
+        walk = words.Walk(1, ActionState("p-ana-a1"))
+        made = words.action(4, 120)
+        for entry in made.entries:
+            if type(entry).__name__ not in ("Owned", "Released", "Emitted"):
+                await action.write(lambda _, entry=entry: entry)
+        await action.write(lambda _: words.a.Notified(text=f"looking at {SECRET}"))
+        await action.snapshot()
+        await action.write(lambda _: words.a.Notified(text=f"still at {SECRET}"))
+        await publish(broker, "cmd.act.p-ana-a1", action.state.start, "x")
+        assert walk.entries == []
+    workspace = folder / "p-ana-a1" / "workspace"
+    await asyncio.to_thread(workspace.mkdir, parents=True)
+    await asyncio.to_thread((workspace / "notes.txt").write_text, SECRET)
+
+
+async def _room(broker):
+    async with AsyncExitStack() as stack:
+        room = await journal(stack, broker, "log.room.local", RoomState(lambda: None), RoomEntry)
+        for n, author in enumerate(["you", "assistant"]):
+            at = words.START
+            posted = Posted(id=f"post-{n:08}", author=author, name="Bo", medium="web", text=f"hi {OTHER}", at=at)
+            await room.write(lambda _, posted=posted: posted)
+        answer = Posted(
+            id=f"{Ref('p-c42', 1, 0)}/0",
+            author="assistant",
+            name="F",
+            medium="web",
+            text=f"echo {SECRET}",
+            at=words.START,
+        )
+        await room.write(lambda _: answer)
+
+
+def everything(folder):
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+async def test_nothing_of_it_is_left_in_any_file(tmp_path):
+    path = tmp_path / "store.db"
+    await lived_in(path, tmp_path / "store.db.actions")
+    before = everything(tmp_path)
+    assert SECRET.encode() in before
+    assert history.searched(path, SECRET)
+    report = await erase(path, ANA)
+    assert report.messages == 3
+    assert report.workspaces == 1
+    after = everything(tmp_path)
+    for word in (SECRET, LATER, "Person 42"):
+        assert word.encode() not in after
+    assert after.count(OTHER.encode()) > 5
+    assert history.searched(path, SECRET) == history.searched(path, LATER) == []
+    assert {found.conversation for found in history.searched(path, OTHER)} == {"p-c43"}
+
+
+async def test_what_was_erased_is_not_taken_again_and_all_goes_on(tmp_path):
+    path = tmp_path / "store.db"
+    await lived_in(path, tmp_path / "store.db.actions")
+    await erase(path, ANA)
+    assert (await erase(path, ANA)).messages == 3  # again, after a cut: nothing is different
+    platform, model = FakePlatform(), EchoModel()
+    async with stage(path, model, ["42", "43"], [platform]) as s:
+        for number, text in ((1, f"My secret is {SECRET}, really."), (3, "x"), (4, "And now?")):
+            await s.hears(said("42", text, number))
+        await eventually(lambda: platform.texts("42"))
+        assert platform.texts() == ["echo And now?"]
+        assert SECRET not in str(model.requests)
+        lane = await fold_stored(s.broker, "log.lane.p-c42", LaneState("p-c42"), LaneEntry)
+        assert lane.turns == 3 or lane.turns == 4
+        action = await fold_stored(s.broker, "log.act.p-ana-a1", ActionState("p-ana-a1"), ActionEntry)
+        assert action.start is not None
+        assert action.start.query == "(erased)"
+        assert s.notices == []
+
+
+async def test_the_local_room_forgets_its_owner_too(tmp_path):
+    path = tmp_path / "store.db"
+    broker = SqliteBroker(path)
+    say = wire.Say(id="post-00000001", text=f"buy {SECRET}")
+    fact = wire.message(say, "web", "Ana", words.START)
+    await publish(broker, "evt.medium.local", fact, fact.identity)
+    async with AsyncExitStack() as stack:
+        room = await journal(stack, broker, "log.room.local", RoomState(lambda: None), RoomEntry)
+        posted = Posted(id=say.id, author="you", name="Ana", medium="web", text=fact.text, at=fact.at)
+        await room.write(lambda _: posted)
+        await room.write(lambda _: Settled(ids=(say.id,), silence=f"{SECRET} needs no answer"))
+        await room.snapshot()
+    await broker.close()
+    await erase(path, Address(medium="web", user="owner"))
+    assert SECRET.encode() not in everything(tmp_path)
+    broker = SqliteBroker(path)
+    state = await fold_stored(broker, "log.room.local", RoomState(lambda: None), RoomEntry)
+    await broker.close()
+    assert state.position(say.id) == 1
+    assert state.after(0)[0].entry.text == "(erased)"
+
+
+async def test_a_persons_notes_go_and_another_ones_stay(tmp_path):
+    path = tmp_path / "store.db"
+    broker = SqliteBroker(path)
+    notes = Notes(broker, lambda person: person.name.lower(), lambda: words.START)
+    bo = Person(address=Address(medium="telegram", user="43"), name="Bo")
+    await notes.add(words.ANA, f"the sheet of {SECRET}", "work")
+    await notes.add(bo, f"the sheet of {OTHER}", "work")
+    await broker.close()
+    await erase(path, ANA, "ana")
+    await erase(path, ANA, "ana")
+    assert SECRET.encode() not in everything(tmp_path)
+    broker = SqliteBroker(path)
+    notes = Notes(broker, lambda person: person.name.lower(), lambda: words.START)
+    assert await notes.of(words.ANA) == []
+    assert [one.text for one in await notes.of(bo)] == [f"the sheet of {OTHER}"]
+    await notes.add(words.ANA, "new", "work")
+    assert [one.number for one in await notes.of(words.ANA)] == [2]
+    await broker.close()
+
+
+async def test_it_is_refused_while_a_gateway_runs(tmp_path, broker):
+    with pytest.raises(StoreUnusable, match="in use by process"):
+        await erase(tmp_path / "store.db", ANA)
+
+
+def test_an_erased_identity_is_the_same_one_for_ever_and_nothing_else_is():
+    taken = Identities()
+    taken.add("telegram-1/message/42:1/0")
+    assert erased("telegram-1/message/42:1/0") in taken
+    assert erased(erased("telegram-1/message/42:1/0")) == erased("telegram-1/message/42:1/0")
+    assert "erased-by a strange platform" not in taken
+    again = Identities(taken.freeze())
+    assert "telegram-1/message/42:1/0" in again
+    assert "telegram-1/message/42:10/0" not in again
