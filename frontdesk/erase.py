@@ -8,7 +8,6 @@ again: what is erased already is found again by its identity.
 import asyncio
 import shutil
 import sqlite3
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +18,7 @@ import msgspec
 from actors.entries import ActionEntry
 from actors.journal import ActionFrozen
 from actors.sandbox.host import Sandbox
+from actors.sandbox.isolation.bare import Bare
 from brain.entries import LaneEntry
 from brain.state import LaneFrozen
 from frontdesk.store import rebuild_with, views_file
@@ -218,6 +218,6 @@ async def _erase_workspaces(store: Path, known: Erased) -> int:
     """Files and processes of the actions that they asked for."""
     theirs = await asyncio.to_thread(_workspaces, store, known)
     for one in theirs:
-        await Sandbox(one, lambda _: None, sys.executable).kill()
+        await Sandbox(one, lambda _: None, Bare()).kill()
         await asyncio.to_thread(shutil.rmtree, one)
     return len(theirs)

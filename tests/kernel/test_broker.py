@@ -17,7 +17,8 @@ import pytest
 from brain.entries import LaneEntry, Taken
 from gateway.addresses import Address, Route
 from gateway.broker.protocol import MAX_ENTRY_BYTES, Broker, Deposed, Stale, TooLarge, Unconfirmed
-from gateway.broker.sqlite import SCHEMA_VERSION, SqliteBroker, StoreUnusable
+from gateway.broker.sqlite import SqliteBroker
+from gateway.broker.sqlite_file import SCHEMA_VERSION, StoreUnusable
 from gateway.events import Fact, MessageReceived, Person, identity_of
 from gateway.journal import stamped, unstamped
 from gateway.record import decode, encode, whole_text
@@ -289,7 +290,7 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 def test_a_damaged_file_is_named_with_the_mend(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     path.write_bytes(b"this is no store at all " * 400)
-    with pytest.raises(StoreUnusable, match=r"store\.db: .*restore a backup or give \[store\] path another file"):
+    with pytest.raises(StoreUnusable, match=r"store\.db: .*not a database.*backup"):
         asyncio.run(_opened(path))
     with pytest.raises(StoreUnusable, match="not a database"):
         asyncio.run(_opened(path))  # the lock was let go
