@@ -17,7 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from gateway.broker.protocol import MAX_ENTRY_BYTES, Deposed, Stale, Stored, TooLarge, Unconfirmed
+from gateway.broker.blobs import BlobFolder
+from gateway.broker.protocol import MAX_ENTRY_BYTES, BrokerUnusable, Deposed, Stale, Stored, TooLarge, Unconfirmed
 from gateway.broker.signals import Signals
 from gateway.clock import boot_seconds
 
@@ -37,7 +38,7 @@ Work = Callable[[sqlite3.Connection], Any]
 Job = tuple[Work, "asyncio.Future[Any] | None"]
 
 
-class StoreUnusable(Exception):
+class StoreUnusable(BrokerUnusable):
     """The file cannot be used; the text says why and what to do."""
 
 
@@ -54,6 +55,7 @@ class SqliteBroker:
         self._recent_bytes = 0
         self._held: dict[str, SqliteLease] = {}
         self._signals = Signals()
+        self._blobs = BlobFolder(Path(f"{path}.blobs"))
         self._dead = False
         try:
             writer = self._connect()
@@ -207,6 +209,23 @@ class SqliteBroker:
             return None
         self._held[key] = SqliteLease(self._held, key, ttl_seconds)
         return self._held[key]
+
+    async def put_blob(self, data: bytes) -> str:
+        try:
+            return await asyncio.to_thread(self._blobs.put, data)
+        except OSError as error:
+            raise Unconfirmed(str(error)) from error
+
+    async def get_blob(self, digest: str) -> bytes:
+        return await asyncio.to_thread(self._blobs.get, digest)
+
+    async def purge(self, subject: str, below: int) -> None:
+        sql = "delete from entry where subject = ? and seq < ? and seq < (select max(seq) from entry where subject = ?)"
+        await self._do(lambda db: db.execute(sql, (subject, below, subject)).rowcount)
+        last = max((stored.sequence for stored in self._recent if stored.subject == subject), default=0)
+        kept = [one for one in self._recent if one.subject != subject or one.sequence >= min(below, last)]
+        self._recent = deque(kept)
+        self._recent_bytes = sum(len(stored.data) for stored in kept)
 
     def signal(self, subject: str, data: bytes) -> None:
         self._signals.send(subject, data)
