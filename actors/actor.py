@@ -7,7 +7,7 @@ happening into the inbox. Only a generation is ever cancelled.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, assert_never
 
 from actors import calls, commands, happenings, prompt
@@ -42,9 +42,19 @@ NUDGE = "Nothing came. Call a tool, or respond with text."
 
 
 class Actor:
+    """`wanted` says that a command is on its way: whatever has ended waits for it."""
+
     def __init__(
-        self, key: str, journal: Journal[ActionState], work: Workshop, children: Children, parent: Parent | None
-    ):
+        self,
+        key: str,
+        journal: Journal[ActionState],
+        work: Workshop,
+        children: Children,
+        parent: Parent | None,
+        *,
+        wanted: Callable[[], bool],
+    ) -> None:
+        self._wanted = wanted
         self.key, self.journal, self.work, self.children, self.parent = key, journal, work, children, parent
         self.box = work.box(key, self.happened)
         self.effects_running: set[str] = set()  # rpcs
@@ -77,6 +87,9 @@ class Actor:
 
     def happened(self, happening: Happened) -> None:
         self._inbox.append(happening)
+        self._changed.set()
+
+    def wake(self) -> None:
         self._changed.set()
 
     async def append(self, entry: ActionEntry) -> None:
@@ -164,7 +177,7 @@ class Actor:
 
     async def _wind_up(self) -> bool:
         """Children first (a stop has been cascaded to them); then what is being asked. True when nothing is left."""
-        if not self.state.asks and not self._mail:
+        if not self.state.asks and not self._mail and not self._wanted():
             await self.box.kill()
             self._gone = True
             return True

@@ -11,6 +11,7 @@ from actors.entries import EffectEnded, EffectStarted, JobStarted, Notified
 from actors.sandbox.words import CellCalled
 from actors.words import EffectDone
 from actors.workshop import Caller, Primitive, PrimitiveError
+from gateway.broker.protocol import Deposed
 from gateway.record import encode
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ async def _begin_primitive(actor: "Actor", call: CellCalled, primitive: Primitiv
     if primitive.effect:
         about = encode(call.arguments).decode()[:ABOUT_CHARACTERS]
         await actor.append(EffectStarted(rpc=call.rpc, method=call.method, about=about))
+    actor.work.check()
     actor.effects_running.add(call.rpc)
     actor.spawn(_run(actor, call, primitive), call.method)
 
@@ -93,6 +95,10 @@ async def _run(actor: "Actor", call: CellCalled, primitive: Primitive) -> None:
     assert start is not None
     value: Any = None
     error = ""
+    try:
+        actor.work.check()
+    except Deposed:
+        return  # the action stops; whoever has it next says that nobody knows
     try:
         value = await primitive.run(Caller(action=actor.key, by=start.by), call.arguments)
         if len(encode(value)) > VALUE_BYTES:

@@ -117,6 +117,8 @@ async def recover(actor: "Actor") -> None:
 
 async def _recover_code(actor: "Actor") -> None:
     attached = await actor.box.attach()
+    if attached.alive and not actor.transcript.paused:  # its former holder may have made it stand still
+        await actor.box.resume()
     for job in [job for job in actor.transcript.jobs.values() if job.kind == "cell" and job.job not in attached.cells]:
         text = f"{job.job} is lost with its sandbox. What it had done by then is not known."
         await _withdraw_questions(actor, lambda question, cell=job.job: question.cell == cell)

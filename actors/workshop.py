@@ -1,6 +1,6 @@
 """What all actions of one host share: the model, how a sandbox is made, what running code may call, and the bounds."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -74,3 +74,5 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     now: Now
     operator: Callable[[str], None]
     waiting: Callable[[str, int], Awaitable[list[tuple[int, ActionCommand]]]]  # action's key, after which sequence
+    check: Callable[[], None] = lambda: None  # before every effect; raises Deposed
+    sandboxes: Callable[[], Sequence[str]] = lambda: ()  # keys of those that run on this machine; waits for /proc

@@ -15,6 +15,7 @@ from brain.hold import Pace
 from brain.lane import Lane
 from brain.showing import Shows, Tell
 from brain.state import LaneState
+from gateway import live
 from gateway.broker.protocol import Broker, Deposed
 from gateway.clock import Now
 from gateway.events import ControlPressed, Fact, MessageReceived
@@ -50,6 +51,7 @@ class Manager:
         self._lanes: dict[str, asyncio.Future[Lane]] = {}
 
     async def run(self) -> None:
+        unwatch = self._broker.watch(live.AGAIN, self._show_again)
         try:
             async with asyncio.TaskGroup() as group:
                 for subject in await self._broker.subjects("log.lane.>"):
@@ -58,8 +60,12 @@ class Manager:
                     await self._take(delivery.stored.data, group)
                     await acknowledge(delivery.ack)
         finally:
-            for lane in self.lanes():
-                await lane.journal.release()
+            unwatch()
+            await asyncio.gather(*(lane.journal.release() for lane in self.lanes()))
+
+    def _show_again(self, _: bytes) -> None:
+        for lane in self.lanes():
+            lane.show_again()
 
     def lanes(self) -> list[Lane]:
         """Those that are open now."""

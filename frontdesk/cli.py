@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from gateway.settings import Settings
 
 DEFAULT_CONFIG = "config.toml"
+ROLES = ("mediums", "brain", "actors")
+ROLES_TEXT = ",".join(ROLES)
 config_option = click.option(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -40,16 +42,24 @@ def demo(plain: bool, data: Path | None, model: str | None, pace: float, listen:
     sys.exit(asyncio.run(run(options)))
 
 
+def _roles(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
+    roles = tuple(dict.fromkeys(role.strip() for role in text.split(",")))
+    if unknown := [role for role in roles if role not in ROLES]:
+        raise click.BadParameter(f"there is no role {unknown[0]!r}: write some of {ROLES_TEXT}")
+    return roles
+
+
 @main.command()
 @config_option
+@click.option("--roles", default=ROLES_TEXT, show_default=True, callback=_roles, help="Which parts run here.")
 @click.option("--verbose", is_flag=True, help="Log everything, still without secrets.")
-def run(config: Path | None, verbose: bool) -> None:
+def run(config: Path | None, roles: tuple[str, ...], verbose: bool) -> None:
     """Start the gateway."""
     from frontdesk.serve import CannotStart, serve
 
     settings = _settings(config)
     try:
-        asyncio.run(serve(settings, verbose=verbose))
+        asyncio.run(serve(settings, roles=roles, verbose=verbose))
     except CannotStart as error:
         raise click.ClickException(str(error)) from error
 

@@ -3,7 +3,7 @@
 `rehearsal` is a name like any other: rules instead of a language model, in this process.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from frontdesk.rehearsal import desk_model, worker_model
 from gateway.llm.chain import Chain
@@ -21,8 +21,14 @@ class Models:
     """`start` them inside the loop, `close` them at the end."""
 
     def __init__(
-        self, settings: Settings, notice: Callable[[str], None], *, pace_seconds: float = PACE_SECONDS
+        self,
+        settings: Settings,
+        notice: Callable[[str], None],
+        *,
+        pace_seconds: float = PACE_SECONDS,
+        roles: Collection[str] = ("brain", "actors"),
     ) -> None:
+        self._roles = roles
         self._helpers: dict[str, HelperProcess] = {}
         self.brain = self._model(settings.model, "brain", "model", desk_model, notice)
         self.actors = self._model(
@@ -35,8 +41,9 @@ class Models:
         return self._helpers
 
     def start(self) -> None:
-        for helper in self._helpers.values():
-            helper.start()
+        for label, helper in self._helpers.items():
+            if label in self._roles:
+                helper.start()
 
     async def close(self) -> None:
         for helper in self._helpers.values():

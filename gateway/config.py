@@ -19,6 +19,7 @@ import msgspec
 from gateway.addresses import Address
 from gateway.settings import (
     NOT_YET,
+    BrokerUrl,
     HttpUrl,
     Listen,
     MediumsSettings,
@@ -27,6 +28,7 @@ from gateway.settings import (
     Settings,
     Table,
     WebSettings,
+    broker_url,
     http_url,
     known_keys,
     without_none,
@@ -85,6 +87,7 @@ class _Reader:
         self._environ = environ
         self._parse: dict[Any, Callable[[str], Any]] = {
             Address: _address,
+            BrokerUrl: broker_url,
             HttpUrl: http_url,
             Listen: Listen.parse,
             Path: self._path,

@@ -24,10 +24,10 @@ class Guard:
     """What stands before every effect of a holder."""
 
     def __init__(self, lease: Lease) -> None:
-        self._lease = lease
+        self.lease = lease
 
     def check(self) -> None:
-        if boot_seconds() >= self._lease.deadline:
+        if boot_seconds() >= self.lease.deadline:
             raise Deposed("the lease ran out here: no effect may leave")
 
 

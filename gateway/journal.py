@@ -241,6 +241,23 @@ def forget_emitted(outgoing: list[Outgoing], through: Ref) -> None:
     outgoing[:] = [item for item in outgoing if item.ref > through]
 
 
+class Follower(Generic[S]):
+    """The fold of somebody else's journal: read only, never owned."""
+
+    def __init__(self, broker: Broker, subject: str, state: S, entries: Any) -> None:
+        self._broker, self._subject, self._state, self._entries = broker, subject, state, entries
+        self._tail = 0
+        self._turn = asyncio.Lock()
+
+    async def now(self) -> S:
+        """With all that was confirmed before the call. Raises Unconfirmed."""
+        async with self._turn:
+            for stored in await self._broker.read(self._subject, after=self._tail):
+                self._state.apply(unstamped(stored, self._entries)[2])
+                self._tail = stored.sequence
+            return self._state
+
+
 def fold(state: S, entries: Sequence[Any]) -> S:
     for entry in entries:
         state.apply(entry)
@@ -253,6 +270,7 @@ def _pauses() -> list[float]:
 
 __all__ = [
     "Emitted",
+    "Follower",
     "Journal",
     "Outgoing",
     "Owned",

@@ -144,10 +144,12 @@ class NatsLease:
         except Stale:
             found = await self._bucket.get(f"lease.{self.key}")
             if found is None or found.value != self.holder:
+                self.deadline = 0.0
                 raise Deposed(f"the lease {self.key} has run out, or has another holder") from None
             try:
                 await self.take(found.revision)
             except Stale:
+                self.deadline = 0.0
                 raise Deposed(f"the lease {self.key} has another holder") from None
 
     async def release(self) -> None:

@@ -1,0 +1,39 @@
+"""Which broker the settings ask for, opened; and which roles a process may have on it."""
+
+import importlib.util
+import sys
+from collections.abc import Collection
+
+from gateway.broker.protocol import Broker, BrokerUnusable
+from gateway.broker.sqlite import SqliteBroker
+from gateway.settings import Settings
+
+ROLES = ("mediums", "brain", "actors")
+NATS_PY = "nats-py>=2.16"
+
+
+def is_shared(settings: Settings) -> bool:
+    """Several processes may work on it."""
+    return settings.broker.url != "sqlite"
+
+
+def check(settings: Settings, roles: Collection[str]) -> None:
+    """Whether it can be opened for these roles at all. Raises BrokerUnusable."""
+    if is_shared(settings) and importlib.util.find_spec("nats") is None:
+        command = f'{sys.executable} -m pip install "{NATS_PY}"'
+        raise BrokerUnusable(f'[broker] url = "{settings.broker.url}" needs the package nats-py: {command}')
+    if not is_shared(settings) and {*roles} != {*ROLES}:
+        raise BrokerUnusable(
+            f'--roles {",".join(roles)} is for several processes, and [broker] url = "sqlite" is a file that one '
+            'process has alone: leave --roles out, or set [broker] url = "nats://host:4222".'
+        )
+
+
+async def open_broker(settings: Settings) -> Broker:
+    """Raises BrokerUnusable."""
+    if not is_shared(settings):
+        return SqliteBroker(settings.store.path)
+    from gateway.broker.nats import JetStreamBroker
+
+    token = settings.broker.token.reveal() if settings.broker.token else None
+    return await JetStreamBroker.connect(settings.broker.url, token=token)
