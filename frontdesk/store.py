@@ -1,6 +1,6 @@
 """Which broker the settings ask for, opened; and which roles a process may have on it."""
 
-import importlib.util
+import importlib
 import sys
 from collections.abc import Collection
 
@@ -19,9 +19,14 @@ def is_shared(settings: Settings) -> bool:
 
 def check(settings: Settings, roles: Collection[str]) -> None:
     """Whether it can be opened for these roles at all. Raises BrokerUnusable."""
-    if is_shared(settings) and importlib.util.find_spec("nats") is None:
-        command = f'{sys.executable} -m pip install "{NATS_PY}"'
-        raise BrokerUnusable(f'[broker] url = "{settings.broker.url}" needs the package nats-py: {command}')
+    if is_shared(settings):
+        try:
+            importlib.import_module("nats")
+        except ImportError as error:
+            command = f'{sys.executable} -m pip install "{NATS_PY}"'
+            raise BrokerUnusable(
+                f'[broker] url = "{settings.broker.url}" needs the package nats-py: {command}'
+            ) from error
     if not is_shared(settings) and {*roles} != {*ROLES}:
         raise BrokerUnusable(
             f'--roles {",".join(roles)} is for several processes, and [broker] url = "sqlite" is a file that one '

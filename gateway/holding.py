@@ -37,8 +37,13 @@ Role = Callable[[Guard], Awaitable[None]]
 async def hold(broker: Broker, key: str, ttl_seconds: float, work: Role) -> None:
     """Waits for the lease, then runs `work` while it lasts. Raises Deposed (in a group) when it is lost."""
     holder = uuid.uuid4().hex  # of this incarnation: a worker's name can come back, or exist twice
+    stands_by = False
     while (lease := await _try_lease(broker, key, holder, ttl_seconds)) is None:
+        if not stands_by:
+            log.info("%s: another process has it; standing by", key)
+        stands_by = True
         await asyncio.sleep(ttl_seconds / 10)
+    log.info("%s: held here", key)
     try:
         async with asyncio.TaskGroup() as group:
             renewing = group.create_task(_renew(lease, ttl_seconds))
@@ -82,7 +87,7 @@ async def supervise(broker: Broker, key: str, ttl_seconds: float, work: Role) ->
         finally:
             turn.cancel()
             await asyncio.wait({turn})
-        error = None if turn.cancelled() else turn.exception()
+            error = None if turn.cancelled() else turn.exception()
         if hopeless := _hopeless(error):
             raise hopeless
         if boot_seconds() - began > HEALTHY_SECONDS:

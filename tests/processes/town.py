@@ -185,13 +185,6 @@ class Town:
         owned = [entry["worker"] for entry in entries if entry["type"] == "Owned"]
         return int(owned[-1].rpartition("-")[2]) if owned else 0
 
-    async def leased(self, key: str) -> None:
-        """Waits until somebody has the lease that begins so."""
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not any(one.startswith(f"lease.{key}") for one in await self.broker._bucket.all()):
-            assert time.monotonic() < deadline, f"nobody has {key}"
-            await asyncio.sleep(0.02)
-
 
 def desk(request: Received) -> Reply:
     """Gives the work to the worker, tells what comes of it, and answers everything else with its own words."""
