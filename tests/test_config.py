@@ -194,7 +194,8 @@ def test_a_mistake_does_not_show_what_may_be_a_secret(refusal, text):
         ("[actor_model]", "actor_model: there is no such key: did you mean model?"),
         (
             "[sandbox]\ntoken = 'x'",
-            "sandbox.token: there is no such key here: it belongs under [broker] or [mediums.telegram] or [mediums.web]",
+            "sandbox.token: there is no such key here: "
+            "it belongs under [broker] or [mediums.telegram] or [mediums.web]",
         ),
         ("[store]\nzzz = 1", "store.zzz: there is no such key: leave it out (config.example.toml shows all)"),
         ("[assistant]\nname = 5", 'assistant.name = 5: must be a text in "quotes"'),

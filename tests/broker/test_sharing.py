@@ -75,7 +75,7 @@ class Process:
             limits=Limits(),
             now=lambda: datetime.now(UTC),
             operator=self.wrong.append,
-            waiting=lambda key, after: host.waiting(key, after),
+            waiting=lambda key, after: host.waiting(key, after),  # noqa: PLW0108 - the host is made below
             check=guard.check,
         )
         host = ActionHost(self.broker, guard, self.name, work, Beside(self.broker, guard.lease, self.machine))

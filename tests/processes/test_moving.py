@@ -1,4 +1,4 @@
-"""Roles on several processes: what is held moves to another when its holder is killed, and nothing is lost or doubled."""
+"""Roles on several processes: what is held moves to another when its holder dies, and nothing is lost or doubled."""
 
 import asyncio
 import time
