@@ -8,7 +8,7 @@ import logging
 import uuid
 from collections.abc import Awaitable, Callable
 
-from gateway.broker.protocol import Broker, Deposed, Lease, Unconfirmed
+from gateway.broker.protocol import Broker, BrokerUnusable, Deposed, Lease, Unconfirmed
 from gateway.clock import boot_seconds
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ async def _renew(lease: Lease, ttl_seconds: float) -> None:
 async def supervise(broker: Broker, key: str, ttl_seconds: float, work: Role) -> None:
     """A role for as long as the process lives: standby, holder, deposed or failed, standby again with back-off.
 
-    Raises CannotServe when that is why it failed.
+    Raises CannotServe or BrokerUnusable when that is why it failed.
 
     Each round is a task of its own. Python 3.11's TaskGroup drops a cancellation that meets an error, and leaves
     `cancelling()` at 1 after an ordinary one, so neither can be asked here.
@@ -97,7 +97,7 @@ async def supervise(broker: Broker, key: str, ttl_seconds: float, work: Role) ->
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
 
-def _hopeless(error: BaseException | None) -> CannotServe | None:
+def _hopeless(error: BaseException | None) -> CannotServe | BrokerUnusable | None:
     if isinstance(error, BaseExceptionGroup):
         return next((found for inner in error.exceptions if (found := _hopeless(inner))), None)
-    return error if isinstance(error, CannotServe) else None
+    return error if isinstance(error, CannotServe | BrokerUnusable) else None

@@ -8,25 +8,23 @@ its process runs: after a crash it comes again within ACK_WAIT_SECONDS.
 import asyncio
 import hashlib
 import json
-import logging
-import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any
 
-import nats
-import nats.errors
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
-from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+from nats.js.api import AckPolicy, ConsumerConfig
 from nats.js.errors import APIError, NotFoundError
 from nats.js.object_store import ObjectStore
 
 from gateway.addresses import journal_key
 from gateway.broker import nats_streams as streams
-from gateway.broker.nats_calls import CALL_SECONDS, LOST, Ended, Pull, ask, whole
+from gateway.broker.nats_calls import CALL_SECONDS, LOST, ask
+from gateway.broker.nats_connection import CONNECT_SECONDS, Connection
+from gateway.broker.nats_consumers import Consumer, NatsDelivery
 from gateway.broker.nats_leases import NEW_LAST, Bucket, NatsLease
+from gateway.broker.nats_pull import Pull, replay
 from gateway.broker.protocol import (
     MAX_ENTRY_BYTES,
     BrokerUnusable,
@@ -39,32 +37,27 @@ from gateway.broker.protocol import (
 )
 from gateway.broker.signals import Signals
 
-log = logging.getLogger(__name__)
-
 ACK_WAIT_SECONDS = 2.0
-PULL_SECONDS = 2.0  # how long a request for the next entry stands; one of a frozen process catches at most one entry
 MANY = 64  # outstanding deliveries of `consume_many`
-BATCH, BATCH_BYTES = 1000, 8 * 1024 * 1024  # of a replay
 SINGLE_READS = 3  # a short tail is fetched entry by entry, without a consumer
 BLOB_SECONDS = 60.0
 SIGNALS = 1000  # not yet on their way; more are lost
 OLDEST_SERVER = (2, 11)  # times to live of single messages
-CONNECT_SECONDS, RECONNECT_SECONDS, PING_SECONDS = 5.0, 0.2, 5
 
 
 class JetStreamBroker:
     """Made by `connect`. `window` has the server drop repeated appends while it remembers them; nothing leans on it."""
 
-    def __init__(self, client: Client, prefix: str, *, ack_wait_seconds: float, window: bool) -> None:
-        self._client, self._prefix = client, prefix
+    def __init__(self, connection: Connection, prefix: str, *, ack_wait_seconds: float, window: bool) -> None:
+        self._connection, self._client, self._prefix = connection, connection.client, prefix
+        connection.on_back = self._connected_again
         self._ack_wait_seconds, self._window = ack_wait_seconds, window
-        self._js: JetStreamContext = client.jetstream(timeout=CALL_SECONDS)
-        self._bucket = Bucket(self._js, f"{prefix}-leases", self._scan)
+        self._js: JetStreamContext = self._client.jetstream(timeout=CALL_SECONDS)
+        self._bucket = Bucket(self._js, f"{prefix}-leases", self._replay)
         self._pulls: set[Pull] = set()
         self._consumers: dict[str, Consumer] = {}
         self._signals = Signals()
         self._outbound: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue(SIGNALS)
-        self.closing = False
         self._signalling = asyncio.create_task(self._signal_forever(), name="signals")
 
     @classmethod
@@ -80,26 +73,9 @@ class JetStreamBroker:
     ) -> "JetStreamBroker":
         """`prefix` lets several assistants share a server; `options` are nats-py's, for credentials. Raises
         BrokerUnusable."""
-        client, seen = Client(), Connection(url)
-        try:
-            async with asyncio.timeout(connect_seconds):
-                await client.connect(
-                    url,
-                    name="frontdesk",
-                    reconnect_time_wait=RECONNECT_SECONDS,  # type: ignore[arg-type]
-                    max_reconnect_attempts=-1,
-                    ping_interval=PING_SECONDS,
-                    error_cb=seen.failed,
-                    disconnected_cb=seen.lost,
-                    reconnected_cb=seen.back,
-                    **options,
-                )
-        except (*LOST, nats.errors.Error, TimeoutError) as error:
-            await client.close()
-            mend = "start nats-server there, or set [broker] url"
-            raise BrokerUnusable(f"{url}: no NATS server answers ({seen.trouble or error}): {mend}.") from error
-        broker = cls(client, prefix, ack_wait_seconds=ack_wait_seconds, window=window)
-        seen.broker = broker
+        connection = Connection(url)
+        await connection.open(connect_seconds, **options)
+        broker = cls(connection, prefix, ack_wait_seconds=ack_wait_seconds, window=window)
         try:
             await broker._prepare(url)
         except BaseException:
@@ -134,7 +110,7 @@ class JetStreamBroker:
     def _stored(self, subject: str, sequence: int, data: bytes) -> Stored:
         return Stored(subject=subject.removeprefix(f"{self._prefix}."), sequence=sequence, data=data)
 
-    def connected_again(self) -> None:
+    def _connected_again(self) -> None:
         for pull in self._pulls:
             pull.wake()
 
@@ -181,49 +157,8 @@ class JetStreamBroker:
             raise Unconfirmed(f"{subject}: read up to {found[-1].sequence} of {through}")
         return found
 
-    async def _scan(self, stream: str, subject: str) -> list[Msg]:
-        return await self._replay(stream, subject, 0)
-
-    async def _replay(self, stream: str, subject: str, after: int) -> list[Msg]:
-        """All that is there now. Raises Unconfirmed."""
-        name = f"read-{uuid.uuid4().hex}"
-        config = ConsumerConfig(
-            name=name,
-            filter_subject=subject,
-            deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
-            opt_start_seq=after + 1,
-            ack_policy=AckPolicy.NONE,
-            mem_storage=True,
-            num_replicas=1,
-            inactive_threshold=5 * CALL_SECONDS,
-        )
-        await ask(self._js.add_consumer(stream, config), subject)
-        pull = Pull(self._client, stream, name)
-        found: list[Msg] = []
-        try:
-            await ask(pull.open(), subject)
-            while await self._replay_batch(pull, found, subject):
-                pass
-        finally:
-            await pull.close()
-        return found
-
-    async def _replay_batch(self, pull: Pull, found: list[Msg], subject: str) -> bool:
-        """False when there is no more."""
-        await ask(pull.request(BATCH, max_bytes=BATCH_BYTES, no_wait=True), subject)
-        try:
-            for _ in range(BATCH):
-                message = await pull.next(CALL_SECONDS)
-                if message is None:
-                    raise Unconfirmed(f"{subject}: the server stopped in the middle")
-                found.append(message)
-        except Ended as end:
-            if end.status == "409":  # so many bytes are enough at once
-                return True
-            if end.status not in ("404", "408"):
-                raise Unconfirmed(f"{subject}: {end}") from end
-            return False
-        return found[-1].metadata.num_pending > 0
+    async def _replay(self, stream: str, subject: str, after: int = 0) -> list[Msg]:
+        return await replay(self._client, self._js, stream, subject, after)
 
     async def subjects(self, pattern: str) -> list[str]:
         found: list[str] = []
@@ -247,13 +182,13 @@ class JetStreamBroker:
 
     # --- consumers ---------------------------------------------------------------------------------------------------
 
-    def consume(self, subject: str, durable: str) -> AsyncIterator["NatsDelivery"]:
+    def consume(self, subject: str, durable: str) -> AsyncIterator[NatsDelivery]:
         return self._consume(subject, durable, 1)
 
-    def consume_many(self, subject: str, durable: str) -> AsyncIterator["NatsDelivery"]:
+    def consume_many(self, subject: str, durable: str) -> AsyncIterator[NatsDelivery]:
         return self._consume(subject, durable, MANY)
 
-    async def _consume(self, subject: str, durable: str, outstanding: int) -> AsyncIterator["NatsDelivery"]:
+    async def _consume(self, subject: str, durable: str, outstanding: int) -> AsyncIterator[NatsDelivery]:
         stream, name = self._stream(subject), journal_key(durable)
         config = ConsumerConfig(
             name=name,
@@ -282,6 +217,7 @@ class JetStreamBroker:
     # --- leases ------------------------------------------------------------------------------------------------------
 
     async def lease(self, key: str, holder: str, ttl_seconds: float) -> NatsLease | None:
+        self._connection.check()
         return await self._bucket.lease(key, holder, ttl_seconds)
 
     async def claim(self, key: str, lease: Lease) -> bool:
@@ -330,96 +266,10 @@ class JetStreamBroker:
         self._signals.send(message.subject.removeprefix(f"{self._prefix}.live."), message.data)
 
     async def close(self) -> None:
-        self.closing = True
         self._signalling.cancel()
         for consumer in list(self._consumers.values()):
             await consumer.close()
-        with suppress(*LOST):
-            await whole(self._client.flush(timeout=1))
-        await whole(self._client.close())
-
-
-class Connection:
-    """Tells the operator once of each loss, and of each return."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self.trouble = ""
-        self.broker: JetStreamBroker | None = None
-
-    async def failed(self, error: Exception) -> None:
-        self.trouble = str(error) or type(error).__name__
-
-    async def lost(self) -> None:
-        if self.broker is not None and not self.broker.closing:
-            log.warning("%s: the connection is lost; trying again", self._url)
-
-    async def back(self) -> None:
-        log.warning("%s: connected again", self._url)
-        if self.broker is not None:
-            self.broker.connected_again()
-
-
-class Consumer:
-    """One reader of a durable consumer: keeps what it has given out extended, and hands back what it did not finish."""
-
-    def __init__(self, pull: Pull, ack_wait_seconds: float) -> None:
-        self._pull, self._ack_wait_seconds = pull, ack_wait_seconds
-        self._given: set[NatsDelivery] = set()
-        self._asked = False  # a request stands
-        self._closed = False
-        self._extending = asyncio.create_task(self._extend_forever(), name="extend deliveries")
-
-    async def next(self) -> Msg:
-        """Raises Unconfirmed when the consumer is gone."""
-        while not self._closed:
-            if not self._asked:
-                await ask(self._pull.request(1, expires=int(PULL_SECONDS * 1e9)), "consume")
-            self._asked = True
-            try:
-                message = await self._pull.next(PULL_SECONDS + 0.5)
-                self._asked = False
-                if message is not None:
-                    return message
-            except Ended as end:
-                self._asked = False
-                if end.status == "503":  # a server that starts
-                    await asyncio.sleep(RECONNECT_SECONDS)
-                elif end.status not in ("404", "408"):
-                    raise Unconfirmed(f"the consumer ended: {end}") from end
-        raise Unconfirmed("somebody else in this process consumes under that name")
-
-    def give(self, message: Msg, stored: Stored) -> "NatsDelivery":
-        delivery = NatsDelivery(message, stored, self._given)
-        self._given.add(delivery)
-        return delivery
-
-    async def _extend_forever(self) -> None:
-        while True:
-            await asyncio.sleep(self._ack_wait_seconds / 4)
-            for delivery in list(self._given):
-                with suppress(*LOST):
-                    await delivery.message.in_progress()
-
-    async def close(self) -> None:
-        self._closed = True
-        self._extending.cancel()
-        left = [delivery.message for delivery in self._given]
-        self._given.clear()
-        with suppress(*LOST):
-            left += await self._pull.close()
-            for message in left:
-                await message.nak()
-
-
-class NatsDelivery:
-    def __init__(self, message: Msg, stored: Stored, given: set["NatsDelivery"]) -> None:
-        self.message, self.stored, self._given = message, stored, given
-
-    async def ack(self) -> None:
-        if self in self._given:
-            self._given.discard(self)
-            await ask(self.message.ack(), "ack")
+        await self._connection.close()
 
 
 def window_id(subject: str, msg_id: str) -> str:

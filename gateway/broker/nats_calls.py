@@ -1,7 +1,7 @@
-"""Calls to a NATS server, and messages pulled from it: what is lost is told from what is refused.
+"""Calls to a NATS server: each runs to its end, and what is lost is told from what is refused.
 
 nats-py waits with `asyncio.wait_for`, and Python 3.11's swallows a cancellation that meets an answer. So no caller of
-ours ever waits inside nats-py: each call runs to its end in a task of its own, and each message comes by a queue.
+ours ever waits inside nats-py: each call is a task of its own, and messages come by a queue (nats_pull.py).
 """
 
 import asyncio
@@ -10,12 +10,8 @@ from typing import Any, TypeVar
 
 import nats.errors
 import nats.js.errors
-from nats.aio.client import Client
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
 
 from gateway.broker.protocol import Stale, Unconfirmed
-from gateway.record import encode
 
 T = TypeVar("T")
 
@@ -55,62 +51,3 @@ async def ask(call: Coroutine[Any, Any, T], about: str) -> T:
         if error.err_code in WRONG_LAST_SEQUENCE:
             raise Stale(f"{about}: {error.description}") from error
         raise
-
-
-class Ended(Exception):
-    """The server has ended the request; `status` is its code: 404 and 408 say that there is nothing (more)."""
-
-    def __init__(self, status: str, text: str) -> None:
-        super().__init__(f"{status} {text}")
-        self.status = status
-
-
-class Pull:
-    """Messages of one pull consumer, as they are asked for.
-
-    https://docs.nats.io/reference/reference-protocols/nats_api_reference (CONSUMER.MSG.NEXT)
-    """
-
-    def __init__(self, client: Client, stream: str, consumer: str) -> None:
-        self._client = client
-        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
-        self._inbox = client.new_inbox()
-        self._came: asyncio.Queue[Msg | None] = asyncio.Queue()  # bounded by what is asked for
-        self._subscription: Subscription | None = None
-
-    async def open(self) -> None:
-        async def came(message: Msg) -> None:
-            self._came.put_nowait(message)
-
-        self._subscription = await self._client.subscribe(self._inbox, cb=came)
-
-    async def request(self, batch: int, **how: Any) -> None:
-        """`expires` is in nanoseconds."""
-        await self._client.publish(self._subject, encode({"batch": batch, **how}), self._inbox)
-
-    def wake(self) -> None:
-        """The connection is a new one: whatever was asked for on the old one is forgotten."""
-        self._came.put_nowait(None)
-
-    async def next(self, seconds: float) -> Msg | None:
-        """None when nothing came in that time, or the connection is a new one. Raises Ended."""
-        try:
-            message = self._came.get_nowait()
-        except asyncio.QueueEmpty:
-            try:
-                async with asyncio.timeout(seconds):
-                    message = await self._came.get()
-            except TimeoutError:
-                return None
-        if message is not None and not message.reply.startswith("$JS.ACK."):
-            headers = message.headers or {}
-            raise Ended(headers.get("Status", "?"), headers.get("Description", ""))
-        return message
-
-    async def close(self) -> list[Msg]:
-        """What had come and was not taken."""
-        subscription, self._subscription = self._subscription, None
-        if subscription is not None and not self._client.is_closed:
-            await whole(subscription.unsubscribe())
-        left = [self._came.get_nowait() for _ in range(self._came.qsize())]
-        return [message for message in left if message is not None and message.reply.startswith("$JS.ACK.")]

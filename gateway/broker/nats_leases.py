@@ -8,8 +8,8 @@ So a process renews one lease, however many things it has claimed under it. A ti
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError
 
@@ -17,9 +17,6 @@ from gateway.broker.nats_calls import CALL_SECONDS, ask
 from gateway.broker.protocol import Claim, Deposed, Stale, Unconfirmed
 from gateway.clock import boot_seconds
 from gateway.record import Record
-
-if TYPE_CHECKING:
-    from nats.aio.msg import Msg
 
 MARKER_SECONDS = 1  # how long it is still written down that a key was let go
 NEW_LAST = "Nats-Expected-Last-Subject-Sequence"
@@ -35,7 +32,7 @@ class Kept(Record, frozen=True, kw_only=True):
 class Bucket:
     """`scan` gives all messages of a subject, the newest of each key."""
 
-    def __init__(self, js: JetStreamContext, name: str, scan: Callable[[str, str], Awaitable[list["Msg"]]]) -> None:
+    def __init__(self, js: JetStreamContext, name: str, scan: Callable[[str, str], Awaitable[list[Msg]]]) -> None:
         self._js, self._scan = js, scan
         self._stream, self._subjects = f"KV_{name}", f"$KV.{name}."
 
