@@ -104,11 +104,10 @@ async def test_an_action_moves_to_another_process_of_its_machine_with_its_sandbo
     killed = time.monotonic()
     town.client.say("Tell it to go on")
     assert await town.holds(second, ACTION) - killed <= TAKEOVER_SECONDS
+    await town.until(lambda: any("Tell it to go on" in request.text for request in town.worker.requests))
     await town.sees("counted 40")
     assert marks.read_text().split() == [str(n) for n in range(40)]
     assert "lost" not in " ".join(town.answers())
-    heard = [request for request in town.worker.requests if "Tell it to go on" in request.text]
-    assert heard
 
 
 async def test_an_action_whose_machine_is_gone_is_folded_elsewhere_and_says_what_was_lost(town, marks):

@@ -23,7 +23,7 @@ from mediums.local.client import LocalClient
 from tests.servers.nats import NatsServer
 from tests.servers.openai import Call, Received, Reply, ScriptedOpenAI, call, text_of
 
-WAIT_SECONDS = 15.0
+WAIT_SECONDS = 30.0  # on a machine that does much else
 TOKEN = "a-token-of-the-tests"
 CONFIG = """\
 [model]
