@@ -119,8 +119,9 @@ class Actor:
             for task in list(self._tasks):
                 task.cancel()
             for _, _, future in self._mail:
-                future.set_exception(Gone(self.key))
-                future.exception()
+                if not future.done():
+                    future.set_exception(Gone(self.key))
+                    future.exception()
             await self.box.close()
 
     async def _loop(self) -> None:
@@ -156,13 +157,14 @@ class Actor:
                 future.set_result(None)
 
     async def drain_commands(self) -> bool:
-        """What is durable in `cmd` already, though its delivery has not come yet. True if there was anything."""
+        """What is durable in `cmd` already, though its delivery has not come yet. True if there was anything new."""
         if self.parent is not None:
             return False
         waiting = await self.work.waiting(self.key, self.state.through)
-        for sequence, command in waiting:
+        new = [(sequence, command) for sequence, command in waiting if not self.state.knows(command.ref)]
+        for sequence, command in new:
             await self._obey(command, sequence)
-        return bool(waiting)
+        return bool(new)
 
     async def _obey(self, command: ActionCommand, sequence: int) -> None:
         if not self.state.knows(command.ref):
@@ -177,6 +179,7 @@ class Actor:
 
     async def _wind_up(self) -> bool:
         """Children first (a stop has been cascaded to them); then what is being asked. True when nothing is left."""
+        await self.children.end(self)
         if not self.state.asks and not self._mail and not self._wanted():
             await self.box.kill()
             self._gone = True
@@ -212,7 +215,7 @@ class Actor:
             await self._record(generation)
 
     async def _drain_asks(self) -> None:
-        while self._mail:
+        while self._mail and isinstance(self._mail[0][0], Ask):
             command, sequence, future = self._mail[0]
             await self._obey(command, sequence)
             self._mail.popleft()

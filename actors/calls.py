@@ -117,8 +117,8 @@ async def _steer(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
         raise NotRun(f"{job} does not work for you; there are: {', '.join(working) or 'none'}")
     if verb not in ("interject", "pause", "resume", "stop"):
         raise NotRun(f"{verb} is not possible")
+    await actor.children.steer(actor, job, verb, str(arguments.get("text") or ""), call)
     await actor.close_call(call, "Passed on.")
-    await actor.children.steer(actor, job, verb, str(arguments.get("text") or ""))
 
 
 async def _respond(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:

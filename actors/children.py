@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from actors.entries import JobStarted
+from actors.entries import Call, JobStarted
 from actors.words import ChildAsked, ChildClosed, ChildEnded, ChildProgressed
 from gateway.events import ActionCommand, Answer, Interject, Pause, Person, Ref, Resume, Start, Stop
 from gateway.journal import JournalClosed
@@ -75,8 +75,7 @@ class Children:
         """Also after a restart: a child that was born already recognises its own start."""
         parent = actor.state.start
         assert parent is not None
-        child = await self._opens(child_key(actor.key, job.job), ParentLink(actor))
-        self._of[job.job] = child
+        child = await self._opened(actor, job.job)
         ref = Ref(f"act-{actor.key}/jobs", int(job.job.removeprefix("child")), 0)
         await self._tell(
             job.job,
@@ -96,18 +95,35 @@ class Children:
             born = Ref(f"act-{actor.key}/born", ref.batch, 0)
             await self._tell(job.job, Pause(ref=born, conversation=parent.conversation, action=child.key, by=parent.by))
 
-    async def cascade(self, actor: "Actor", command: Interject | Pause | Resume | Stop) -> None:
-        """To the children that work."""
-        ref = Ref(f"act-{actor.key}/cascade", actor.state.commands_taken, 0)
+    async def cascade(self, actor: "Actor") -> None:
+        """The last word, to the children that work. Again after a restart: its ref stays the same."""
+        word = actor.state.last_word
+        assert word is not None
+        ref = Ref(f"act-{actor.key}/cascade", actor.state.last_word_at, 0)
         for job in list(self._of):
-            if job in actor.transcript.jobs or isinstance(command, Stop):
-                await self._tell(job, _passed_on(command, ref, child_key(actor.key, job)))
+            if job in actor.transcript.jobs:
+                await self._tell(job, _passed_on(word, ref, child_key(actor.key, job)))
 
-    async def steer(self, actor: "Actor", job: str, verb: str, text: str) -> None:
-        """The parent's own word to one child."""
+    async def end(self, actor: "Actor") -> None:
+        """Those that its own end left open end with it, also if it was interrupted at that."""
+        start = actor.state.start
+        for job in [job.job for job in actor.transcript.jobs.values() if job.kind == "child"]:
+            assert start is not None
+            if job not in self._of:
+                await self._opened(actor, job)
+            ref, key = Ref(f"act-{actor.key}/end", 1, 0), child_key(actor.key, job)
+            if not self._of[job].transcript.ended:
+                await self._tell(job, Stop(ref=ref, conversation=start.conversation, action=key, by=start.by))
+
+    async def _opened(self, actor: "Actor", job: str) -> "Actor":
+        self._of[job] = child = await self._opens(child_key(actor.key, job), ParentLink(actor))
+        return child
+
+    async def steer(self, actor: "Actor", job: str, verb: str, text: str, call: Call) -> None:
+        """The parent's own word to one child, by a call of its model."""
         start = actor.state.start
         assert start is not None
-        ref = Ref(f"act-{actor.key}/own", actor.transcript.calls_made, 0)
+        ref = Ref(f"act-{actor.key}/own", int(call.id.removeprefix("c")), 0)
         by = Person(address=start.by.address, name=f"the worker for {start.by.name}")
         key = child_key(actor.key, job)
         match verb:

@@ -27,21 +27,21 @@ async def obey(actor: "Actor", command: ActionCommand, sequence: int) -> None:
             await _close_bounds(actor)
             await close_all(actor)
             await actor.append(Interjected(command=command, through=sequence))
-            await actor.children.cascade(actor, command)
+            await actor.children.cascade(actor)
         case Ask():
             await actor.append(Asked(command=command, through=sequence))
             answer_beside(actor, command)
         case Pause():
             await actor.append(Paused(command=command, through=sequence))
             await actor.box.suspend()
-            await actor.children.cascade(actor, command)
+            await actor.children.cascade(actor)
         case Resume():
             await actor.append(Resumed(command=command, through=sequence))
             await actor.box.resume()
-            await actor.children.cascade(actor, command)
+            await actor.children.cascade(actor)
         case Stop():
             await actor.append(Stopped(command=command, report=_report(actor), through=sequence))
-            await actor.children.cascade(actor, command)
+            await actor.children.cascade(actor)
             await actor.box.kill()
             actor.tell_parent()
         case Answer():

@@ -100,6 +100,7 @@ async def recover(actor: "Actor") -> None:
     """Goes on where the log ends: code that still runs is joined, what is lost is named, the last word is handed down
     again."""
     if actor.state.start is None or actor.transcript.ended:
+        actor.tell_parent()
         for ask in actor.state.asks.values():
             actor.answer_again(ask)
         return
@@ -108,7 +109,7 @@ async def recover(actor: "Actor") -> None:
     for job in [job for job in actor.transcript.jobs.values() if job.kind == "child"]:
         await actor.children.start(actor, job)
     if actor.state.last_word is not None:
-        await actor.children.cascade(actor, actor.state.last_word)
+        await actor.children.cascade(actor)
     for question in [job for job in actor.transcript.jobs.values() if job.kind == "question"]:
         actor.tell_question(question)
     for ask in actor.state.asks.values():
@@ -117,8 +118,7 @@ async def recover(actor: "Actor") -> None:
 
 async def _recover_code(actor: "Actor") -> None:
     attached = await actor.box.attach()
-    if attached.alive and not actor.transcript.paused:  # its former holder may have made it stand still
-        await actor.box.resume()
+    await (actor.box.suspend() if actor.transcript.paused else actor.box.resume())
     for job in [job for job in actor.transcript.jobs.values() if job.kind == "cell" and job.job not in attached.cells]:
         text = f"{job.job} is lost with its sandbox. What it had done by then is not known."
         await _withdraw_questions(actor, lambda question, cell=job.job: question.cell == cell)

@@ -43,6 +43,7 @@ from gateway.events import (
     Ref,
     Resume,
     Start,
+    Stop,
 )
 from gateway.journal import Emitted, Outgoing, forget_emitted
 from gateway.seen import Seen
@@ -64,7 +65,8 @@ class ActionState:
         self.effects: dict[str, EffectEnded | None] = {}  # rpc -> its end, None while nobody knows
         self.used_session = False  # the stateful session: what a lost sandbox takes with it
         self.child_questions: dict[tuple[str, str], JobStarted | JobEnded] = {}  # (child, its question) -> as it stands
-        self.last_word: Interject | Pause | Resume | None = None  # handed down again after a restart
+        self.last_word: Interject | Pause | Resume | Stop | None = None  # handed down again after a restart
+        self.last_word_at = 0  # which of the commands it was
         self.result = ""
         self.code: list[tuple[str, str]] = []  # cell, what ran
         self._seen = Seen()
@@ -95,8 +97,8 @@ class ActionState:
                 started = self.transcript.jobs[job]
                 if started.child and started.question:
                     self.child_questions[started.child, started.question] = entry
-            case Interjected(command=word) | Paused(command=word) | Resumed(command=word):
-                self.last_word = word
+            case Interjected(command=word) | Paused(command=word) | Resumed(command=word) | Stopped(command=word):
+                self.last_word, self.last_word_at = word, self.commands_taken
             case SandboxLost():
                 self.used_session = False
             case _:

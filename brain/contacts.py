@@ -5,7 +5,7 @@ text, or a model.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 from gateway.addresses import Address, journal_key
@@ -21,6 +21,9 @@ MAY: dict[Role, frozenset[Effect]] = {
     "member": frozenset({"talk", "act", "steer"}),
     "guest": frozenset({"talk"}),
 }
+
+
+May = Callable[[Address, Effect], bool]
 
 
 class Contact(Record, frozen=True, kw_only=True):
@@ -54,9 +57,6 @@ class Contacts:
 
     def may(self, address: Address, effect: Effect) -> bool:
         return effect in MAY[self.role_of(address)]
-
-    def may_role(self, role: Role, effect: Effect) -> bool:
-        return effect in MAY[role]
 
     def with_key(self, key: str) -> Contact | None:
         return self._by_key.get(key)

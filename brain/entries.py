@@ -29,9 +29,10 @@ class Speak(Tagged, frozen=True, kw_only=True):
 
 
 class Wait(Tagged, frozen=True, kw_only=True):
-    """Silence, with its reason."""
+    """Silence, with its reason. `until`: decided on again at that time, unless something comes before."""
 
     reason: str
+    until: datetime | None = None
 
 
 class Act(Tagged, frozen=True, kw_only=True):

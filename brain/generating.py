@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from brain import outage, prompt
+from brain.contacts import May
 from brain.entries import Decision
 from brain.reading import Read, read
 from brain.state import Turn
@@ -30,7 +31,7 @@ class Made(Record, frozen=True, kw_only=True):
 
 
 async def generate(
-    model: Model, frame: prompt.Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, on_spent: OnSpent
+    model: Model, frame: prompt.Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, on_spent: OnSpent, may: May
 ) -> Made:
     """Raises ModelError. Cancelling it cancels the model's call."""
     context = prompt.context(turn.state, turn.heard, frame.zone)
@@ -39,7 +40,7 @@ async def generate(
     decisions: list[Decision] = []
     usage, why = generation.usage, ""
     for mend in range(MAX_MENDS + 1):
-        found = read(generation, tools, turn, context)
+        found = read(generation, tools, turn, context, may, now.astimezone(frame.zone))
         decisions += found.decisions
         if not found.refused and (decisions or mend == MAX_MENDS):
             break

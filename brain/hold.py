@@ -11,12 +11,18 @@ ENDS = (".", "!", "?", "…", "。", "！", "？", ":)", "```")
 
 
 class Pace(Record, frozen=True, kw_only=True):
-    """How patient a turn is. After `max_restarts` or `turn_seconds` a generation runs to its end."""
+    """How patient a turn is. After `max_restarts` or `turn_seconds` a generation runs to its end.
+
+    A model that gives nothing is asked again after `outage_seconds`, then after twice that, up to
+    `longest_outage_seconds`.
+    """
 
     quiet_seconds: float = 1.0
     burst_seconds: float = 3.0
     turn_seconds: float = 10.0
     max_restarts: int = 3
+    outage_seconds: float = 5.0
+    longest_outage_seconds: float = 300.0
 
 
 def quiet_in_seconds(heard: tuple[Heard, ...], arrived: Mapping[str, float], now: float, pace: Pace) -> float:

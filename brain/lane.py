@@ -13,27 +13,29 @@ from functools import partial
 
 from brain import controls, outage, prompt
 from brain.attention import attention
+from brain.contacts import May
 from brain.entries import Decided, Decider, Decision, LaneEntry, Spent, Taken, Wait
 from brain.generating import Made, generate
 from brain.hold import Pace, quiet_in_seconds
 from brain.showing import Shows
-from brain.state import Heard, LaneState, Turn
+from brain.state import Heard, LaneState, Timer, Turn
 from brain.tools import legal
 from gateway.clock import Now
-from gateway.events import ControlPressed, Fact, MessageReceived, identity_of
+from gateway.events import ControlPressed, Fact, MessageReceived, Ref, TimerFired, identity_of
 from gateway.journal import Journal
 from gateway.llm.model import Model, ModelError, Usage
 
 log = logging.getLogger(__name__)
 
 MAX_UNCLEAN = 3  # ownings that did not end cleanly while the same event was undecided: then it is set aside
+LONGEST_SLEEP_SECONDS = 3600.0  # a clock that is set anew is noticed by then
 MAX_TURNS_ALONE = 20  # since a person last wrote: ends cycles of notices and interjections
 
 LaneJournal = Journal[LaneState]
 
 
 class Lane:
-    """`may_act` and `may_steer` are the rights of whoever speaks here; `operator` hears what needs mending."""
+    """`may` says what an address may cause, wherever it speaks; `operator` hears what needs mending."""
 
     def __init__(
         self,
@@ -44,15 +46,13 @@ class Lane:
         pace: Pace,
         now: Now,
         operator: Callable[[str], None],
-        *,
-        may_act: bool,
-        may_steer: bool,
+        may: May,
     ) -> None:
         self.journal, self.frame = journal, frame
         self._model, self._shows, self._pace, self._now, self._operator = model, shows, pace, now, operator
-        self._may_act, self._may_steer = may_act, may_steer
+        self._may = may
         self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
-        self._outage_pause_seconds = outage.FIRST_PAUSE_SECONDS
+        self._outage_pause_seconds = pace.outage_seconds
 
     async def take(self, fact: Fact) -> None:
         """Durable, and taken once, when it returns. Raises JournalClosed."""
@@ -68,6 +68,7 @@ class Lane:
             group.create_task(self.journal.run())
             group.create_task(self._turns())
             group.create_task(self._controls())
+            group.create_task(self._timers())
             group.create_task(self._shows.follow(self.journal))
 
     # --- what code decides -------------------------------------------------------------------------------------------
@@ -80,8 +81,9 @@ class Lane:
             await self._commit_by_code("control", (heard,), self._control(heard, state))
 
     def _control(self, heard: Heard, state: LaneState) -> tuple[Decision, ...]:
-        if isinstance(heard.fact, MessageReceived | ControlPressed) and not self._may_steer:
-            return (Wait(reason=f"{heard.fact.author.address} may not steer"),)
+        fact = heard.fact
+        if isinstance(fact, MessageReceived | ControlPressed) and not self._may(fact.author.address, "steer"):
+            return (Wait(reason=f"{fact.author.address} may not steer"),)
         return controls.decisions(heard, state)
 
     async def _commit_by_code(
@@ -94,6 +96,20 @@ class Lane:
             )
         )
         self._shows.decided(heard, decided)
+
+    # --- waiting until a time ----------------------------------------------------------------------------------------
+
+    async def _timers(self) -> None:
+        """Durable in the fold: after a restart a time that has passed fires at once."""
+        while True:
+            timer = (await self.journal.until(lambda state: state.timer)).timer
+            assert timer is not None
+            replaced = asyncio.create_task(self.journal.until(partial(_has_other_timer, timer)))
+            seconds = max(0.0, (timer.until - self._now()).total_seconds())
+            await asyncio.wait({replaced}, timeout=min(seconds, LONGEST_SLEEP_SECONDS))
+            replaced.cancel()
+            if timer.until <= self._now():
+                await self.journal.write(partial(_fire, timer, self._now()))
 
     # --- turns -------------------------------------------------------------------------------------------------------
 
@@ -121,7 +137,7 @@ class Lane:
                 self._shows.typing(turn.heard, True)
                 made = await (self._make(turn) if last else self._make_unless_interrupted(turn, interrupts))
                 if made is not None and await self._commit(turn, made, None if last else interrupts):
-                    self._outage_pause_seconds = outage.FIRST_PAUSE_SECONDS
+                    self._outage_pause_seconds = self._pace.outage_seconds
                     return
         except ModelError as error:
             self._shows.typing((), False)
@@ -130,8 +146,13 @@ class Lane:
             self._shows.typing((), False)
 
     async def _make(self, turn: Turn) -> Made:
-        tools = legal(turn.state, may_act=self._may_act, may_steer=self._may_steer)
-        return await generate(self._model, self.frame, turn, tools, self._now(), self._spent)
+        askers = turn.askers()
+        tools = legal(
+            turn.state,
+            may_act=any(self._may(person.address, "act") for person in askers),
+            may_steer=any(self._may(person.address, "steer") for person in askers),
+        )
+        return await generate(self._model, self.frame, turn, tools, self._now(), self._spent, self._may)
 
     async def _make_unless_interrupted(self, turn: Turn, interrupts: int) -> Made | None:
         work = asyncio.create_task(self._make_and_hold(turn))
@@ -194,11 +215,23 @@ class Lane:
         newer = asyncio.create_task(self.journal.until(lambda state: state.interrupts > interrupts))
         await asyncio.wait({newer}, timeout=self._outage_pause_seconds)
         newer.cancel()
-        self._outage_pause_seconds = min(self._outage_pause_seconds * 2, outage.LONGEST_PAUSE_SECONDS)
+        self._outage_pause_seconds = min(self._outage_pause_seconds * 2, self._pace.longest_outage_seconds)
 
 
 def _take(fact: Fact, at: datetime, state: LaneState) -> Taken | None:
     return None if state.knows(fact) else Taken(event=fact, at=at, attention=attention(fact, state))
+
+
+def _has_other_timer(timer: Timer, state: LaneState) -> bool:
+    return state.timer != timer
+
+
+def _fire(timer: Timer, at: datetime, state: LaneState) -> Taken | None:
+    """Nothing, once a later turn has committed."""
+    if state.timer != timer:
+        return None
+    ref = Ref(f"timer-{state.conversation}", timer.turn, 0)
+    return Taken(event=TimerFired(ref=ref, conversation=state.conversation, reason=timer.reason), at=at)
 
 
 def _events(state: LaneState) -> tuple[Heard, ...]:

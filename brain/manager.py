@@ -97,6 +97,7 @@ class Manager:
             lane = await asyncio.shield(self._lanes[conversation])
             with suppress(JournalClosed):  # it failed and is being folded again
                 return await lane.take(fact)
+            await asyncio.sleep(FIRST_PAUSE_SECONDS)
 
     # --- the lanes' supervisor ---------------------------------------------------------------------------------------
 
@@ -133,8 +134,7 @@ class Manager:
             self._pace,
             self._now,
             self._operator,
-            may_act=self._contacts.may_role(who.role, "act"),
-            may_steer=self._contacts.may_role(who.role, "steer"),
+            self._contacts.may,
         )
 
 

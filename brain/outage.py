@@ -5,8 +5,6 @@ from brain.state import Turn
 from gateway.events import ActionEnded, ActionResponded, ClarificationRequested, MessageReceived
 from gateway.llm.model import ModelError
 
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 300.0
-
 NOT_SET_UP = (
     "I can't think right now: my model is not set up right. The person who runs me has been told. "
     "Your message is kept, and I'll answer it as soon as it works."

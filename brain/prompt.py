@@ -25,6 +25,7 @@ from gateway.events import (
     ControlPressed,
     MessageReceived,
     SendClosed,
+    TimerFired,
 )
 from gateway.llm.model import Message, Request, said, tool_call
 from gateway.record import encode
@@ -121,15 +122,13 @@ def _call(decision: Decision, state: LaneState) -> tuple[str, dict[str, Any]] | 
 
 
 def events_text(heard: list[Heard] | tuple[Heard, ...], state: LaneState, zone: ZoneInfo) -> str:
-    lines: list[str] = []
-    last: Heard | None = None
+    pastes: list[list[Heard]] = []
     for item in heard:
-        if last is not None and _goes_on(last, item):
-            lines[-1] += _indented(_text_of(item))
+        if pastes and _goes_on(pastes[-1][-1], item):
+            pastes[-1].append(item)
         else:
-            lines.append(_line(item, state, zone))
-        last = item
-    return "\n".join(lines)
+            pastes.append([item])
+    return "\n".join(_line(paste[0], state, zone, _joined(paste)) for paste in pastes)
 
 
 def _goes_on(before: Heard, after: Heard) -> bool:
@@ -141,17 +140,21 @@ def _goes_on(before: Heard, after: Heard) -> bool:
     return same and soon and len(before.fact.text.encode("utf-16-le")) // 2 >= PASTE_UNITS
 
 
-def _text_of(item: Heard) -> str:
-    return item.fact.text if isinstance(item.fact, MessageReceived) else ""
+def _joined(paste: list[Heard]) -> str:
+    return "".join(item.fact.text for item in paste if isinstance(item.fact, MessageReceived))
 
 
-def _line(item: Heard, state: LaneState, zone: ZoneInfo) -> str:
+def _line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = None) -> str:
+    """`whole` is the text of a message with all that it goes on in."""
     at = item.at.astimezone(zone).strftime("%a %d %b %H:%M")
     match item.fact:
         case MessageReceived(author=author, route=route, text=text):
+            text = text if whole is None else whole
             return f"[{item.label} · {route.medium} · {at} · {_one_line(author.name)}] {_indented(text)}"
         case ControlPressed(verb=verb, author=author, text=text):
             return f"[{item.label} · {at} · {_one_line(author.name)} pressed {verb}] {_indented(text)}".rstrip()
+        case TimerFired(reason=reason):
+            return f"[the time you waited for · {at}] {_indented(reason)}"
         case SendClosed(outcome=outcome, send=ref, why=why):
             send = state.sends.get(ref)
             what = f"“{_shortened(send.text, 80)}” on {send.route.medium}" if send else "a message"

@@ -6,8 +6,10 @@ understood as the call.
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from brain.contacts import May
 from brain.entries import Act, Decision, Speak, Steer, Wait
 from brain.state import ActionView, Heard, Turn
 from brain.tools import TEXT_OF, Legal, action_name
@@ -16,6 +18,10 @@ from gateway.events import ControlPressed, MessageReceived, Person, identity_of
 from gateway.llm.model import Generation, RawCall
 from gateway.record import Record, whole_text
 
+SHOWS_WORK = ("web", "terminal", "email")  # by a panel, or not at all
+LONGEST_WAIT = timedelta(days=30)
+_FROM_NOW = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([smhd])\w*\s*$")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 MAX_TEXT = 60_000  # a command must fit into one entry
 _FENCE = re.compile(r"^\s*(?:```(?:json|tool_call)?\s*)?(\{.*\})\s*(?:```)?\s*$", re.DOTALL)
 
@@ -33,8 +39,11 @@ class Read(Record, frozen=True, kw_only=True):
     refused: bool = False
 
 
-def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: str) -> Read:
-    """`context` is what a new action is told of the conversation."""
+def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: str, may: May, now: datetime) -> Read:
+    """`context` is what a new action is told of the conversation; `may` decides by whose words a call follows.
+
+    `now` is in the person's zone.
+    """
     text, calls = generation.text.strip(), generation.calls
     by_name = {tool.name: tool for tool in tools}
     if not calls and (written := _written_call(text, by_name)):
@@ -44,7 +53,7 @@ def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: 
     refused = False
     for call in calls:
         try:
-            decision = _decision(call, by_name, turn, context)
+            decision = _decision(call, by_name, turn, context, may, now)
         except Refusal as why:
             results.append(f"Not done: {why}")
             refused = True
@@ -56,23 +65,32 @@ def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: 
             decisions.insert(0, _speak(text, None, None, turn))
         except Refusal as why:
             return Read(decisions=(), calls=calls, results=(*results, f"Not sent: {why}"), refused=True)
-    return Read(decisions=tuple(decisions), calls=calls, results=tuple(results), refused=refused)
+    return Read(decisions=(*decisions, *_signs(decisions)), calls=calls, results=tuple(results), refused=refused)
 
 
-def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str) -> Decision:
+def _signs(decisions: list[Decision]) -> list[Speak]:
+    """Work that starts without a word is shown where no panel shows it; in mail it is not worth a letter."""
+    if any(isinstance(decision, Speak | Wait) for decision in decisions):
+        return []
+    acts = [decision for decision in decisions if isinstance(decision, Act) and decision.route.medium not in SHOWS_WORK]
+    return [Speak(route=act.route, text=f"On it: {act.name.replace('_', ' ')}.", by_tool=True) for act in acts]
+
+
+def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str, may: May, now: datetime) -> Decision:
     tool = by_name.get(call.name)
     if tool is None:
         raise Refusal(f"there is no tool {call.name} now. There are: {', '.join(by_name)}")
     arguments = _checked(call, tool)
     if tool.kind == "wait":
-        return Wait(reason=arguments["reason"])
+        return Wait(reason=arguments["reason"], until=_until(arguments.get("until"), now))
     if tool.kind == "send_message":
         return _speak(arguments["text"], arguments.get("reply_to"), arguments.get("medium"), turn)
     words = _whose_words(arguments.get("for_message"), turn)
     if tool.kind == "act":
         by, route = words or _requester(turn)
+        _check_rights(may(by.address, "act"), by, "start work")
         return Act(
-            name=action_name(arguments["name"]),
+            name=action_name(arguments.get("name") or " ".join(arguments["query"].split()[:2])),
             query=arguments["query"],
             by=by,
             route=route,
@@ -81,6 +99,7 @@ def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str
         )
     action = _action(tool, arguments, turn)
     by, route = words or (action.by, action.route)
+    _check_rights(may(by.address, "steer"), by, "steer work")
     return Steer(
         verb=tool.kind,
         action=action.key,
@@ -89,6 +108,11 @@ def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str
         question=tool.question or arguments.get("question", ""),
         via=route.medium,
     )
+
+
+def _check_rights(may: bool, by: Person, what: str) -> None:
+    if not may:
+        raise Refusal(f"{by.name} may not {what} here")
 
 
 def _checked(call: RawCall, tool: Legal) -> dict[str, Any]:
@@ -111,6 +135,25 @@ def _checked(call: RawCall, tool: Legal) -> dict[str, Any]:
             raise Refusal(f"{name} must be one of {', '.join(tool.choices[name])}")
         checked[name] = whole_text(value)[:MAX_TEXT] if isinstance(value, str) else value
     return checked
+
+
+def _until(text: str | None, now: datetime) -> datetime | None:
+    """An ISO time in the person's zone (that of `now`), or a time from now as in 90s, 10m, 2h, 1d."""
+    if text is None:
+        return None
+    if found := _FROM_NOW.match(text):
+        until = now + timedelta(seconds=float(found[1]) * _SECONDS[found[2]])
+    else:
+        try:
+            until = datetime.fromisoformat(text)
+        except ValueError:
+            raise Refusal(f"until is neither an ISO time nor like 10m or 2h: {text}") from None
+        until = until if until.tzinfo else until.replace(tzinfo=now.tzinfo)
+    if not now < until <= now + LONGEST_WAIT:
+        raise Refusal(
+            f"until must be after now ({now.isoformat(timespec='minutes')}) and within {LONGEST_WAIT.days} days"
+        )
+    return until.astimezone(UTC)
 
 
 def _action(tool: Legal, arguments: dict[str, Any], turn: Turn) -> ActionView:

@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 
 from brain.emission import action_key, emissions
-from brain.entries import Act, Decided, Decision, LaneEntry, Spent, Steer, Taken
+from brain.entries import Act, Decided, Decision, LaneEntry, Spent, Steer, Taken, Wait
 from gateway.actions import IN_FLIGHT, LEADS_TO, Phase
 from gateway.addresses import Route
 from gateway.events import (
@@ -30,6 +30,7 @@ from gateway.events import (
     Ref,
     Send,
     SendClosed,
+    TimerFired,
     identity_of,
 )
 from gateway.journal import Emitted, Outgoing, Owned, Released, forget_emitted
@@ -79,6 +80,12 @@ class ActionView(msgspec.Struct):
         return self.phase in IN_FLIGHT
 
 
+class Timer(msgspec.Struct, frozen=True):
+    turn: int
+    until: datetime
+    reason: str
+
+
 class SendView(msgspec.Struct):
     route: Route
     text: str
@@ -98,6 +105,7 @@ class LaneState:
         self.interrupts = 0  # events taken that cancel a generation
         self.turns = 0
         self.turns_alone = 0  # since somebody last wrote
+        self.timer: Timer | None = None  # of the last turn, if it chose to wait until then
         self.crashes = 0  # unclean ownings since the oldest undecided event
         self.outage = False  # the person was told that the model cannot be reached
         self.actions_made = 0
@@ -112,6 +120,10 @@ class LaneState:
         if isinstance(fact, MessageReceived | ControlPressed):
             return fact.identity in self._identities
         return fact.ref in self._seen
+
+    @property
+    def is_private(self) -> bool:
+        return self.conversation.startswith("p-")
 
     @property
     def route(self) -> Route | None:
@@ -129,6 +141,10 @@ class LaneState:
         match heard.fact:
             case MessageReceived(route=route) | ControlPressed(route=route):
                 return route
+            case TimerFired():
+                return self.route
+            case ClarificationRequested() if self.is_private:
+                return self.route  # where the person is now
             case SendClosed(send=ref):
                 return self.sends[ref].route if ref in self.sends else self.route
             case fact:
@@ -185,6 +201,10 @@ class LaneState:
                 self._seen.add(fact.ref)
                 self._close_send(fact)
                 return "send"
+            case TimerFired():
+                self._seen.add(fact.ref)
+                self.timer = None
+                return "timer"
             case _:
                 self._seen.add(fact.ref)
                 return self._note(fact)
@@ -233,6 +253,8 @@ class LaneState:
         self.overheard = []
         self.turns, self.turns_alone, self.crashes = decided.turn, self.turns_alone + 1, 0
         self.outage = decided.by == "outage"
+        waits = [one for one in decided.decisions if isinstance(one, Wait) and one.until is not None]
+        self.timer = Timer(decided.turn, waits[-1].until, waits[-1].reason) if waits and waits[-1].until else None
         if decided.by == "control":
             self.interrupts += 1  # a generation that runs meanwhile must see what was steered
         outgoing = emissions(self.conversation, decided, self.actions_made)
@@ -272,3 +294,10 @@ class Turn(msgspec.Struct, frozen=True):
 
     heard: tuple[Heard, ...]
     state: LaneState
+
+    def askers(self) -> list[Person]:
+        """Whose words the turn follows: the authors of its messages, else who asked for the actions that spoke."""
+        facts = [item.fact for item in self.heard]
+        authors = [fact.author for fact in facts if isinstance(fact, MessageReceived | ControlPressed)]
+        actions = [self.state.actions.get(getattr(fact, "action", "")) for fact in facts]
+        return authors or [action.by for action in actions if action is not None]

@@ -73,14 +73,20 @@ def action_name(text: str) -> str:
     return _NOT_NAME.sub("_", text.lower()).strip("_")[:20].strip("_") or "task"
 
 
-_WAIT = Legal(name="wait", kind="wait", about="Stay silent, on purpose.", required=("reason",))
+_WAIT = Legal(
+    name="wait",
+    kind="wait",
+    about="Stay silent, on purpose. until (ISO time, or 10m, 2h): decide again then, unless something comes before.",
+    required=("reason",),
+    optional=("until",),
+)
 _ACT = Legal(
     name="act",
     kind="act",
-    about="Hand new work to a worker with Python. name: one or two words. query: all it needs to know. persist "
-    "(default true): it stays for follow-ups.",
-    required=("name", "query"),
-    optional=("persist", "for_message"),
+    about="Hand new work to a worker with Python. query: all it needs to know. name: one or two words for it. "
+    "persist (default true): it stays for follow-ups.",
+    required=("query",),
+    optional=("name", "persist", "for_message"),
 )
 
 

@@ -67,7 +67,7 @@ async def serve(
             actor_model=models.actors,
             operator=logs.operator,
             primitives=primitives(settings),
-            banner=banner(settings),
+            banner=signs(settings),
             token=token,
             opened=_say_opened,
         ),
@@ -94,6 +94,12 @@ def banner(settings: Settings) -> list[str]:
     if settings.sandbox.allow_unisolated:
         lines.append(f"Careful: {UNISOLATED}.")
     return lines
+
+
+def signs(settings: Settings) -> list[str]:
+    """The same in a few words, for the head of the page."""
+    rules = ["rehearsal model: rules, not a language model"] if settings.model.name == REHEARSAL else []
+    return rules + (["code runs without isolation"] if settings.sandbox.allow_unisolated else [])
 
 
 def model_line(settings: Settings) -> str:

@@ -155,6 +155,14 @@ class CommandRefused(Tagged, frozen=True, kw_only=True):
     why: str
 
 
+class TimerFired(Tagged, frozen=True, kw_only=True):
+    """The time has come that a turn chose to wait for; its ref names the turn."""
+
+    ref: Ref
+    conversation: str
+    reason: str
+
+
 ActionFact = (
     ActionChanged
     | ActionProgressed
@@ -166,7 +174,7 @@ ActionFact = (
     | CommandRefused
 )
 MediumFact = MessageReceived | ControlPressed
-Fact = MediumFact | SendClosed | ActionFact
+Fact = MediumFact | SendClosed | ActionFact | TimerFired
 
 
 def identity_of(fact: Fact) -> str:

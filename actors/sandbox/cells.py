@@ -45,8 +45,10 @@ class Cells:
     def running(self) -> tuple[str, ...]:
         return tuple(name for name, cell in self._cells.items() if not cell.ended.is_set())
 
-    def all(self) -> tuple[str, ...]:
-        return tuple(self._cells)
+    def is_foreign(self, session: str, name: str) -> bool:
+        """Whether that cell is another session's."""
+        cell = self._cells.get(name)
+        return cell is not None and cell.session != session
 
     def of(self, session: str) -> list[Cell]:
         """Those that it has not ended."""

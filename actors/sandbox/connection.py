@@ -38,7 +38,11 @@ class Connection(Generic[T]):
     async def close(self) -> None:
         self._task.cancel()
         await asyncio.wait([self._task])
-        await self._shut()
+        self._writer.close()
+        try:
+            await self._writer.wait_closed()
+        except ConnectionError:
+            return
 
     async def _pump(self) -> None:
         wrong = ""
@@ -49,15 +53,8 @@ class Connection(Generic[T]):
             pass
         except NotAFrame as error:
             wrong = str(error)
-        await self._shut()
+        self._writer.close()  # not waited for: `close` may cancel us, and would cancel what it waits for itself
         self._on_end(wrong)
-
-    async def _shut(self) -> None:
-        self._writer.close()
-        try:
-            await self._writer.wait_closed()
-        except ConnectionError:
-            return
 
 
 async def connect(run: Path, name: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -31,10 +31,12 @@ class Crew:
         command: Sequence[str],
         environment: Mapping[str, str],
         preload: tuple[str, ...],
+        look_seconds: float,
         cells: Cells,
         calls: Calls,
     ) -> None:
         self._folder, self._command, self._environment, self._preload = folder, command, environment, preload
+        self._look_seconds = look_seconds
         self._cells, self._calls = cells, calls
         self._zygote: Zygote | None = None
         self._sessions: dict[str, Session] = {}
@@ -129,7 +131,12 @@ class Crew:
         if self._zygote is None:
             await self._kill_recorded()  # one that nobody has attached to
             self._zygote = await zygotes.spawn(
-                self._folder, self._command, self._environment, self._preload, self._zygote_ended
+                self._folder,
+                self._command,
+                self._environment,
+                self._preload,
+                self._look_seconds,
+                self._zygote_ended,
             )
         return self._zygote
 

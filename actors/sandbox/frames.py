@@ -96,11 +96,15 @@ class Done(Frame, frozen=True, kw_only=True):
 
 
 class Config(Frame, frozen=True, kw_only=True):
-    """The first frame to a zygote: its folders, and the modules to load before the first fork."""
+    """The first frame to a zygote: its folders, and the modules to load before the first fork.
+
+    Without a host it looks each `look_seconds` whether its folder is still there, and ends if not.
+    """
 
     run: str
     workspace: str
     preload: tuple[str, ...]
+    look_seconds: float
 
 
 class Fork(Frame, frozen=True, kw_only=True):

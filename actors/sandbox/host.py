@@ -23,6 +23,7 @@ from actors.sandbox.zygote import SandboxFailed
 FRESH_CHARACTERS = 20_000
 NAMES_SECONDS = 1.0
 PATIENCE_SECONDS = (2.0, 5.0)
+LOOK_SECONDS = 30.0
 PRELOAD = ("asyncio", "collections", "csv", "dataclasses", "datetime", "json", "math", "random", "re", "subprocess")
 WORKER = Path(__file__).with_name("worker") / "__main__.py"
 OBSTINATE = "it did not stop when it was interrupted, so its session was ended"
@@ -47,13 +48,16 @@ class Sandbox:
         wrapper: Sequence[str] = (),
         preload: tuple[str, ...] = PRELOAD,
         patience_seconds: tuple[float, float] = PATIENCE_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
     ) -> None:
         """`directory` is for this sandbox alone, its `workspace` is where the code runs. `python` is 3.11 or newer.
 
         `environment` is added to the few variables that the code gets; nothing of the gateway's own is passed on.
         `wrapper` is put before the command of the first process. `patience_seconds`: from the first interrupt to the
-        second, and from that to the end of the session.
+        second, and from that to the end of the session. `look_seconds`: how often a sandbox without a gateway looks
+        whether `directory` is still there; it ends when that is gone.
         """
+        directory = directory.absolute()  # the zygote's current folder is another
         self.workspace = directory / "workspace"
         self._folder = Folder(directory)
         self._patience = patience_seconds
@@ -64,6 +68,7 @@ class Sandbox:
             command=(*wrapper, python, "-I", str(WORKER)),
             environment={**_minimal(python, self.workspace), **(environment or {})},
             preload=preload,
+            look_seconds=look_seconds,
             cells=self._cells,
             calls=self._calls,
         )
@@ -77,8 +82,13 @@ class Sandbox:
         """Returns before the code runs. ValueError for a cell that is there already; other failures: `CellLost`."""
         for old in self._cells.surplus():
             self.recorded(old)
+        full = len(self._cells.running()) >= RUNNING_MAX
         known = self._cells.add(cell)
-        self._soon(self._begin(known, code, stateful=stateful))
+        if full:
+            why = f"it did not begin: {RUNNING_MAX} cells run already"
+            asyncio.get_running_loop().call_soon(self._cells.lose, known, why)
+        else:
+            self._soon(self._begin(known, code, stateful=stateful))
 
     def reply(self, rpc: str, value: Any = None, *, error: str | None = None) -> None:
         """Answers a call; with `error` it raises RemoteError in the code. A second answer to it is passed over."""
@@ -148,8 +158,6 @@ class Sandbox:
         return await self._crew.attach()
 
     async def _begin(self, known: Cell, code: str, *, stateful: bool) -> None:
-        if len(self._cells.running()) > RUNNING_MAX:
-            return self._cells.lose(known, f"it did not begin: {RUNNING_MAX} cells run already")
         try:
             session = await self._crew.session(stateful=stateful)
         except (SandboxFailed, OSError) as error:

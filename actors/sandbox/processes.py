@@ -76,6 +76,8 @@ def resume(root: int) -> None:
 def kill(root: int, started: int) -> None:
     """Everything. `root` goes last: while it lives, nothing can be orphaned away from it."""
     if not is_running(root, started):
+        if (seen := look(root)) is not None and seen.started == started:
+            reap(root)
         return
     for _ in range(ROUNDS_MAX):
         suspend(root)

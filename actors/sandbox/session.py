@@ -53,7 +53,7 @@ class Session:
                 self._cells.out(self.name, frame)
             case Done():
                 self._cells.done(self.name, frame)
-            case Rpc():
+            case Rpc() if not self._cells.is_foreign(self.name, frame.cell):
                 self._calls.arrived(self.line, frame)
             case Names():
                 self._named(frame)

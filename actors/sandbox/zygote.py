@@ -105,6 +105,7 @@ async def spawn(
     command: Sequence[str],
     environment: Mapping[str, str],
     preload: tuple[str, ...],
+    look_seconds: float,
     on_end: Callable[[], None],
 ) -> Zygote:
     """A zygote that has greeted. Raises SandboxFailed, with what the program said."""
@@ -118,7 +119,8 @@ async def spawn(
             raise SandboxFailed(f"{command[0]} cannot be run: {error.strerror}") from error
     zygote = Zygote(birth, await asyncio.open_unix_connection(sock=ours), on_end)
     # Not before its identity is on disk: without this frame the zygote ends by itself.
-    zygote.connection.send(Config(run=str(folder.run), workspace=str(folder.workspace), preload=preload))
+    run, workspace = str(folder.run), str(folder.workspace)
+    zygote.connection.send(Config(run=run, workspace=workspace, preload=preload, look_seconds=look_seconds))
     if not await zygote.ready(START_SECONDS):
         await asyncio.to_thread(processes.kill, birth.pid, birth.started)
         await zygote.connection.close()

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TextIO
 
+from actors.sandbox.host import Sandbox
 from frontdesk.demo import outbox
 from frontdesk.demo.find_model import Found, find
 from frontdesk.models import REHEARSAL
@@ -77,12 +78,19 @@ async def run(options: Options) -> int:
     try:
         return await _run(options, folder)
     finally:
+        await end_sandboxes(folder)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+async def end_sandboxes(folder: Path) -> None:
+    """They outlive a gateway, so that a restart finds them again; here they end with the demo."""
+    for one in (folder / "frontdesk.db.actions").glob("*"):
+        await Sandbox(one, lambda _: None).kill()
 
 
 async def _run(options: Options, folder: Path) -> int:
     found = await find(options.model, os.environ)
-    _lay_out(folder, options, found)
+    lay_out(folder, options, found)
     settings = load(folder / "config.toml", os.environ)
     assert settings.mediums.web is not None
     url = f"http://{settings.mediums.web.listen}"
@@ -92,7 +100,7 @@ async def _run(options: Options, folder: Path) -> int:
     gateway = Gateway(folder, options.pace_seconds)
     await gateway.start()
     try:
-        await _reachable(url)
+        await reachable(url)
         _print(out, f"The same conversation in the browser: {url}/?token={token}")
         async with LocalClient(url, token) as client, LocalClient(url, token) as observer:
             tour = Tour(gateway, out)
@@ -194,7 +202,7 @@ def figures(result: PlainResult) -> str:
     )
 
 
-def _lay_out(folder: Path, options: Options, found: Found) -> None:
+def lay_out(folder: Path, options: Options, found: Found) -> None:
     extra = f'api_base = "{found.api_base}"\n' if found.api_base else ""
     extra += f'api_key = "env:{found.key}"\n' if found.key else ""
     host, _, port = options.listen.rpartition(":")
@@ -221,7 +229,7 @@ def _first_line(found: Found) -> str:
     return f"The model is {found.name}{where} ({found.why})."
 
 
-async def _reachable(url: str) -> None:
+async def reachable(url: str) -> None:
     from urllib.parse import urlsplit
 
     address = urlsplit(url)

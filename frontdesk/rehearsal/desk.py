@@ -97,7 +97,10 @@ def _running(content: str) -> list[Running]:
 
 def _tell(event: Event) -> str:
     match event.kind:
-        case "responded" | "answered" | "asks" | "progress" | "succeeded":
+        case "asks":
+            question, _, options = event.text.removesuffix(")").partition(" (options: ")
+            return "\n".join([question, *(f"- {option}" for option in options.split("; ") if option)])
+        case "responded" | "answered" | "progress" | "succeeded":
             return event.text
         case "failed":
             return f"“{event.name}” failed: {event.text}"

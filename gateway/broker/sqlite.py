@@ -60,7 +60,8 @@ class SqliteBroker:
         try:
             writer = self._connect()
             _prepare(writer, path)
-            (self._recent_after,) = writer.execute("select coalesce(max(seq), 0) from entry").fetchone()
+            (self._newest,) = writer.execute("select coalesce(max(seq), 0) from entry").fetchone()
+            self._recent_after = self._newest
         except (sqlite3.Error, StoreUnusable) as error:
             self._lock.close()
             if isinstance(error, StoreUnusable):
@@ -133,6 +134,7 @@ class SqliteBroker:
 
     def _remember(self, stored: Stored) -> None:
         """The newest entries stay in memory: whoever follows closely reads no disk."""
+        self._newest = stored.sequence
         self._recent.append(stored)
         self._recent_bytes += len(stored.data)
         while len(self._recent) > RECENT_ENTRIES or self._recent_bytes > RECENT_BYTES:
@@ -185,13 +187,15 @@ class SqliteBroker:
     async def consume(self, subject: str, durable: str) -> AsyncIterator["SqliteDelivery"]:
         after = await self._loop.run_in_executor(self._reader, self._cursor, durable)
         while True:
-            grown = self._grown
+            grown, newest = self._grown, self._newest
             found = await self._after(subject, after, READ_AT_ONCE)
             for stored in found:
                 delivery = SqliteDelivery(self, durable, stored)
                 while not delivery.acked:
                     yield delivery
                 after = stored.sequence
+            if len(found) < READ_AT_ONCE:
+                after = max(after, newest)  # nothing of ours up to there: a quiet subject stays close to the end
             if not found:
                 await grown.wait()
 

@@ -5,7 +5,6 @@ poll, which starts only when each fact of this one is published. What payloads m
 """
 
 import asyncio
-import importlib
 import logging
 import time
 from collections import OrderedDict
@@ -41,6 +40,7 @@ class Pace(Record, frozen=True, kw_only=True):
     longest_pause_seconds: float = 30.0
     publishing_seconds: float = 10.0
     typing_seconds: float = 4.0
+    typing_after_seconds: float = 0.5
 
 
 class TelegramMedium:
@@ -58,7 +58,7 @@ class TelegramMedium:
         self._marked: OrderedDict[tuple[str, str, str | None], str] = OrderedDict()
         self._trouble = "not connected to Telegram yet"
         self._publishing_since: float | None = None
-        self._typing = TypingSigns(self._show_typing, self._pace.typing_seconds)
+        self._typing = TypingSigns(self._show_typing, self._pace.typing_seconds, self._pace.typing_after_seconds)
 
     # --- receiving ---------------------------------------------------------------------------------------------------
 
@@ -75,9 +75,10 @@ class TelegramMedium:
         failed = wait_seconds = 0
         offset: int | None = None
         me: Me | None = None
+        warming: asyncio.Task[None] | None = None
         while True:
             try:
-                client = await self._connected()
+                client = self._connected()
                 me = me or await client.me()
                 updates = await client.updates(offset, wait_seconds)
             except CallFailed as error:
@@ -86,6 +87,7 @@ class TelegramMedium:
                 await self._rest(error, failed)
                 continue
             self._well()
+            warming = warming or asyncio.create_task(client.warm(), name=f"{self.account}: load what sending needs")
             failed, wait_seconds = 0, self._pace.poll_seconds
             for update in updates:
                 offset = await self._take(update, me, publish) + 1
@@ -147,7 +149,7 @@ class TelegramMedium:
             if call is None:
                 break
             try:
-                await (await self._connected()).send(call)
+                await self._connected().send(call)
             except CallFailed as error:
                 call = wire.mended(call, error.failure)
                 if call is None:
@@ -170,7 +172,7 @@ class TelegramMedium:
         """None, or for how many seconds this chat must be left alone."""
         try:
             chat, thread = wire.place(route)
-            await (await self._connected()).typing(chat, thread)
+            await self._connected().typing(chat, thread)
         except CallFailed as error:
             return error.retry_after_seconds
         except Rejected:
@@ -197,11 +199,8 @@ class TelegramMedium:
         if client is not None:
             await client.close()
 
-    async def _connected(self) -> "Client":
+    def _connected(self) -> "Client":
         if self._client is None:
-            # 0.4 s of importing, which a start without Telegram does not pay, nor anyone else's turn.
-            await asyncio.to_thread(importlib.import_module, "mediums.telegram.client")
-        if self._client is None:  # still: nobody was quicker
             from mediums.telegram.client import Client
 
             self._client = Client(self._token, self._api_base, self._pace.call_seconds)

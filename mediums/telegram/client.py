@@ -1,73 +1,34 @@
-"""The four calls of the Bot API that Frontdesk makes, through python-telegram-bot. The only module that imports it.
+"""The four calls of the Bot API that Frontdesk makes, each with its deadline. No error's text or chain holds the token.
 
-Importing it costs 0.4 s and 20 MB, so the adapter does that when it connects. Two things are done below the library's
-surface: updates are returned as they came, because one that it cannot parse would cost the whole batch; and an
-answer's status is kept, because its exceptions tell neither a request that never left from one that did, nor an
-outage from a refusal. Every call has a deadline of its own. No error's text or chain holds the token.
+Updates are returned as they came, because a library that cannot parse one would cost the whole batch.
 """
 
 import asyncio
+import importlib
 import json
-import logging
 from collections.abc import Awaitable
-from typing import Any, TypeVar
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, TypeVar
 
-import httpx
-from telegram import Bot, ReplyParameters
-from telegram.constants import ChatAction
-from telegram.error import NetworkError, TelegramError
-from telegram.request import HTTPXRequest
-
-from mediums.telegram.failures import CallFailed, Failure, Refusal, Unreachable, refusal
+from mediums.telegram.failures import CallFailed, Failure, Refusal, Unreachable
+from mediums.telegram.http import Http, RequestFailed
 from mediums.telegram.wire import UPDATES, SendMessage
 from mediums.telegram.words import Me, Payload
 
+if TYPE_CHECKING:
+    from mediums.telegram.bot import Sender
+
 T = TypeVar("T")
 
-CONNECT_SECONDS = 5.0
-CALLS_AT_ONCE = 16
-KEEP_OPEN_SECONDS = 30.0  # an idle connection; a message after a pause does not wait for a handshake
-
-_NEVER_LEFT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
-
-for _name in ("httpx", "httpcore", "telegram"):
-    if logging.getLogger(_name).level == logging.NOTSET:  # else `gateway.logs` has decided, and hides the token
-        logging.getLogger(_name).setLevel(logging.WARNING)  # at INFO httpx logs each URL, with the token in it
-
-
-class _Failed(TelegramError):
-    """Passes through the library as its own, with what it would have dropped."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(type(failure).__name__)
-        self.failure = failure
-
-
-class _Request(HTTPXRequest):
-    def __init__(self, connections: int) -> None:
-        limits = httpx.Limits(max_connections=connections, keepalive_expiry=KEEP_OPEN_SECONDS)
-        super().__init__(connect_timeout=CONNECT_SECONDS, httpx_kwargs={"limits": limits})
-
-    async def do_request(self, *args: Any, **kwargs: Any) -> tuple[int, bytes]:
-        try:
-            status, body = await super().do_request(*args, **kwargs)
-        except NetworkError as error:
-            cause = error.__cause__
-            why = type(cause or error).__name__ + (f": {cause}" if cause and str(cause) else "")
-            raise _Failed(Unreachable(why=why, left=not isinstance(cause, _NEVER_LEFT))) from None
-        if status >= 400:
-            raise _Failed(refusal(status, body))
-        return status, body
+CALLS_AT_ONCE = 64
 
 
 class _Line:
-    """One pool of connections and the library's Bot on it."""
+    """One pool of connections, and who is using it."""
 
-    def __init__(self, token: str, api_base: str, connections: int) -> None:
+    def __init__(self, connections: int) -> None:
         self.connections, self.users = connections, 0
-        self.request = _Request(connections)
-        self.bot = Bot(token, base_url=f"{api_base}/bot", request=self.request, get_updates_request=self.request)
+        self.http = Http(connections)
+        self.sender: Sender | None = None
 
 
 class Client:
@@ -75,14 +36,19 @@ class Client:
 
     def __init__(self, token: str, api_base: str, call_seconds: float) -> None:
         self._token, self._api_base, self._call_seconds = token, api_base, call_seconds
-        self._polling = _Line(token, api_base, 1)
-        self._calling = _Line(token, api_base, CALLS_AT_ONCE)
+        self._url = f"{api_base}/bot{token}"
+        self._polling = _Line(1)
+        self._calling = _Line(CALLS_AT_ONCE)
+
+    async def warm(self) -> None:
+        """Loads what sending needs, so that the first message does not wait for it."""
+        await self._sender(self._calling)
 
     async def me(self) -> Me:
         """https://core.telegram.org/bots/api#getme"""
         line = self._calling
-        user = await self._within(line, self._call_seconds, line.bot.get_me(read_timeout=self._call_seconds))
-        return Me(id=user.id, username=user.username or "")
+        user = await self._within(line, self._call_seconds, line.http.result(f"{self._url}/getMe", {}))
+        return Me(id=int(user["id"]), username=user.get("username") or "")
 
     async def updates(self, offset: int | None, wait_seconds: int) -> list[Payload]:
         """In order, at most 100, from the first unconfirmed one; `offset` confirms all before it.
@@ -90,40 +56,35 @@ class Client:
         Answers at once when there are any, else after `wait_seconds` with none, and fails `call_seconds` later.
         https://core.telegram.org/bots/api#getupdates
         """
-        query = {"timeout": wait_seconds, "allowed_updates": json.dumps(UPDATES)}
+        query = {"timeout": str(wait_seconds), "allowed_updates": json.dumps(UPDATES)}
         if offset is not None:
-            query["offset"] = offset
-        seconds = wait_seconds + self._call_seconds
+            query["offset"] = str(offset)
         line = self._polling
-        answer = line.request.post(f"{line.bot.base_url}/getUpdates?{urlencode(query)}", read_timeout=seconds)
-        result: Any = await self._within(line, seconds, answer)
-        if not isinstance(result, list):
+        answer = line.http.result(f"{self._url}/getUpdates", query)
+        found = await self._within(line, wait_seconds + self._call_seconds, answer)
+        if not isinstance(found, list):
             raise CallFailed(Unreachable(why="getUpdates answered no list", left=True))
-        return result
+        return found
 
     async def send(self, message: SendMessage) -> None:
-        """https://core.telegram.org/bots/api#sendmessage"""
-        reply = None if message.reply_to is None else ReplyParameters(message.reply_to)
         line = self._calling
-        sending = line.bot.send_message(
-            message.chat,
-            message.text if message.html is None else message.html,
-            parse_mode=None if message.html is None else "HTML",
-            message_thread_id=message.thread,
-            reply_parameters=reply,
-            read_timeout=self._call_seconds,
-        )
-        await self._within(line, self._call_seconds, sending)
+        sender = await self._sender(line)
+        await self._within(line, self._call_seconds, sender.send(message))
 
     async def typing(self, chat: int, thread: int | None) -> None:
-        """Shown for five seconds: https://core.telegram.org/bots/api#sendchataction"""
         line = self._calling
-        showing = line.bot.send_chat_action(chat, ChatAction.TYPING, thread, read_timeout=self._call_seconds)
-        await self._within(line, self._call_seconds, showing)
+        sender = await self._sender(line)
+        await self._within(line, self._call_seconds, sender.typing(chat, thread))
 
     async def close(self) -> None:
-        await self._polling.request.shutdown()
-        await self._calling.request.shutdown()
+        await self._polling.http.close()
+        await self._calling.http.close()
+
+    async def _sender(self, line: _Line) -> "Sender":
+        if line.sender is None:
+            module = await asyncio.to_thread(importlib.import_module, "mediums.telegram.bot")
+            line.sender = module.Sender(self._token, self._api_base, line.http)
+        return line.sender
 
     async def _within(self, line: _Line, seconds: float, call: Awaitable[T]) -> T:
         line.users += 1
@@ -132,10 +93,8 @@ class Client:
                 return await call
         except TimeoutError:
             failure: Failure = Unreachable(why=f"no answer within {seconds:g} s", left=True)
-        except _Failed as error:
+        except RequestFailed as error:
             failure = error.failure
-        except TelegramError as error:
-            failure = Unreachable(why=str(error), left=True)
         finally:
             line.users -= 1
         if isinstance(failure, Unreachable) and not line.users:
@@ -145,10 +104,10 @@ class Client:
     async def _renew(self, line: _Line) -> None:
         """A wedged pool does not mend itself: the next call starts on a new one."""
         if line is self._polling:
-            self._polling = _Line(self._token, self._api_base, line.connections)
+            self._polling = _Line(line.connections)
         elif line is self._calling:
-            self._calling = _Line(self._token, self._api_base, line.connections)
-        await line.request.shutdown()
+            self._calling = _Line(line.connections)
+        await line.http.close()
 
     def _scrubbed(self, failure: Failure) -> Failure:
         secret = self._token.partition(":")[2]

@@ -12,9 +12,14 @@ LONGEST_SECONDS = 300.0  # an "off" may be lost; nobody types for longer
 
 
 class TypingSigns:
-    def __init__(self, show: Callable[[Route], Awaitable[float | None]], every_seconds: float) -> None:
-        """`show` shows one sign, raises nothing, and answers for how many seconds the chat must be left alone."""
-        self._show, self._every_seconds = show, every_seconds
+    def __init__(
+        self, show: Callable[[Route], Awaitable[float | None]], every_seconds: float, after_seconds: float = 0.0
+    ) -> None:
+        """`show` shows one sign, raises nothing, and answers for how many seconds the chat must be left alone.
+
+        `after_seconds`: an answer that comes before needs no sign.
+        """
+        self._show, self._every_seconds, self._after_seconds = show, every_seconds, after_seconds
         self._on: dict[Room, tuple[asyncio.Event, asyncio.Task[None]]] = {}
         self._held_until: dict[str, float] = {}
 
@@ -41,6 +46,7 @@ class TypingSigns:
     async def _repeat(self, route: Route, off: asyncio.Event) -> None:
         ends = time.monotonic() + LONGEST_SECONDS
         try:
+            await _set_within(off, self._after_seconds)
             while not off.is_set() and time.monotonic() < ends:
                 if self._held_until.get(route.place, 0.0) <= time.monotonic():
                     self._held_until.pop(route.place, None)

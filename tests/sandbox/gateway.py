@@ -1,7 +1,7 @@
 """A gateway for tests to kill: `python gateway.py <directory> <code> <stateful> <text>`.
 
-It runs one cell, `c1`, prints `ready` when `text` is in its output, or, without a text, when it has called; and then does
-nothing until it is ended.
+It runs one cell, `c1`, prints `ready` when `text` is in its output, or, without a text, when it has called; and then
+does nothing until it is ended.
 """
 
 import asyncio

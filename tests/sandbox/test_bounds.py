@@ -20,9 +20,11 @@ from tests.sandbox.desk import Desk
 async def main():
     desk = Desk(Path(sys.argv[1]))
     cell = await desk.begin(sys.argv[2])
-    await desk.end(cell)
-    assert desk.sandbox.fresh(cell).endswith("xxx\\nthe end\\n")
-    await desk.sandbox.kill()
+    try:
+        await desk.end(cell)
+        assert desk.sandbox.fresh(cell).endswith("xxx\\nthe end\\n")
+    finally:
+        await desk.sandbox.kill()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 asyncio.run(main())

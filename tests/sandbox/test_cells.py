@@ -243,6 +243,11 @@ async def test_a_path_longer_than_socket_names_may_be(tmp_path: Path, make_desk:
     assert (await desk.run("1")).value == "1"
 
 
+async def test_a_relative_directory(tmp_path: Path, make_desk: type[Desk], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert (await make_desk(Path("here")).run("1")).value == "1"
+
+
 @pytest.mark.parametrize("stateful", [True, False])
 async def test_a_crash_is_told_with_its_signal(desk: Desk, stateful: bool) -> None:
     lost = await desk.end(

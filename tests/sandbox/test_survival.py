@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from actors.sandbox import processes
 from actors.sandbox.folder import Folder
 from actors.sandbox.words import Attached, CellCalled, CellDone, CellLost
 from tests.sandbox.conftest import MakeDesk
@@ -49,6 +51,9 @@ async def gateway(
             while await process.stdout.readline() != b"ready\n":
                 assert not process.stdout.at_eof()
         yield process
+    except BaseException:
+        await Desk(directory).sandbox.kill()
+        raise
     finally:
         process.kill()
         await process.communicate()
@@ -192,6 +197,33 @@ async def test_a_sandbox_that_nobody_attached_to_makes_way(tmp_path: Path, make_
     desk = make_desk(tmp_path)
     assert (await desk.run("1")).value == "1"
     assert not alive(old)
+
+
+async def test_a_sandbox_whose_directory_is_gone_ends_with_its_daemons(tmp_path: Path, make_desk: MakeDesk) -> None:
+    directory = tmp_path / "gone"
+    first = make_desk(directory, look_seconds=0.05)
+    code = "import os, subprocess\nsubprocess.run('setsid sleep 600 & echo $!', shell=True)\nwhile True: pass"
+    daemon = int(await first.output(await first.begin(code), "\n"))
+    old = zygote(directory)
+    await first.sandbox.close()
+    shutil.rmtree(directory)
+    await eventually(lambda: not alive(daemon) and not alive(old))
+    processes.reap(old)  # it was started by this process
+
+
+async def test_a_sandbox_without_a_gateway_stays_while_its_directory_is_there(
+    tmp_path: Path, make_desk: MakeDesk
+) -> None:
+    first = make_desk(tmp_path, look_seconds=0.01)
+    await first.run("kept = 1", stateful=True)
+    await first.sandbox.close()
+    process = await asyncio.create_subprocess_exec("sleep", "0.1")
+    await process.wait()
+    desk = make_desk(tmp_path)
+    assert (await desk.sandbox.attach()).stateful
+    done = await desk.end(await desk.begin("kept", stateful=True, cell="later"))
+    assert isinstance(done, CellDone)
+    assert done.value == "1"
 
 
 async def test_kill_reaches_what_an_earlier_gateway_started(tmp_path: Path, make_desk: MakeDesk) -> None:

@@ -95,7 +95,7 @@ class Link(threading.Thread):
 
     def _attach(self) -> None:
         sock, _ = self._door.accept()
-        self._detach()
+        self._part()
         self._peer = Peer(sock)
         self._outbox.rewind()
         self._send(
@@ -108,6 +108,12 @@ class Link(threading.Thread):
                 "cells": self._outbox.cells(),
             }
         )
+
+    def _part(self) -> None:
+        """From the one before, when all that it has sent is read: a cell, perhaps, just before it went."""
+        while self._peer is not None and self._peer.has_sent():
+            self._read_peer()
+        self._detach()
 
     def _detach(self) -> None:
         if self._peer is not None:
@@ -125,7 +131,7 @@ class Link(threading.Thread):
                     return self._outbox.pause(time.monotonic())
                 self._peer.send(frame)
         except ConnectionError:
-            self._detach()
+            self._part()
         return None
 
     def _send(self, frame: Frame) -> None:

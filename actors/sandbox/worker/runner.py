@@ -5,6 +5,7 @@ KeyboardInterrupt; otherwise the cell is parked in an `await`, and its task is c
 `await` runs outside of the loop, so that `asyncio.run` works in it.
 """
 
+import _thread
 import ast
 import asyncio
 import builtins
@@ -27,7 +28,6 @@ from .tracebacks import CELL_FILE, describe, file_of, remember
 from .wire import clean, pack
 
 VALUE_CHARACTERS = 16_000
-SECOND_INTERRUPT_SECONDS = 0.1
 
 
 class Runner:
@@ -63,10 +63,7 @@ class Runner:
         signal.pthread_kill(self._main, signal.SIGINT)
         if hard:
             os.killpg(0, signal.SIGINT)
-            # os.system ignores the signal while it waits: once more when its program is gone.
-            again = threading.Timer(SECOND_INTERRUPT_SECONDS, self.interrupt, (cell,), {"hard": False})
-            again.daemon = True
-            again.start()
+            _thread.interrupt_main()  # os.system ignores the signal while it waits; this is seen when it returns
 
     def names(self) -> list[tuple[str, str]]:
         return [

@@ -4,6 +4,7 @@ A frame says what it is in its key `t`. The host's side of the vocabulary is `ac
 """
 
 import json
+import select
 import socket
 import struct
 from collections.abc import Callable
@@ -55,6 +56,12 @@ class Peer:
         while (frame := self._next()) is not None:
             frames.append(frame)
         return frames
+
+    def has_sent(self) -> bool:
+        """Whether `receive` would find something: bytes, or the end."""
+        poll = select.poll()
+        poll.register(self.sock, select.POLLIN)
+        return bool(poll.poll(0))
 
     def send(self, data: bytes) -> None:
         self.unsent += data

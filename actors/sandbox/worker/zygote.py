@@ -1,7 +1,8 @@
 """The zygote: the first process of a sandbox, father of its sessions, reaper of all that they leave behind.
 
 It forks a session when the host asks, keeps how each one ended until a host has heard it, and runs no code of a model.
-Single-threaded, because it forks. It outlives its host: the next one connects to the socket `z`.
+Single-threaded, because it forks. It outlives its host: the next one connects to the socket `z`. When that socket's
+folder is gone nobody ever can, and the zygote ends, with all that is below it.
 
 Started with a socket as standard input, on which the host sends one frame, `config`: the folders, and the modules to
 load before the first fork. Without it (the host died in between) the zygote ends. That socket then is the first host's.
@@ -16,7 +17,7 @@ import socket
 from pathlib import Path
 
 from . import session
-from .system import adopt_orphans
+from .system import adopt_orphans, end_all_below
 from .wire import Frame, Peer, pack
 
 BACKLOG = 8
@@ -39,7 +40,7 @@ def main() -> None:
     os.chdir(config["workspace"])
     gc.collect()
     gc.freeze()
-    Zygote(Path(config["run"]), peer).serve()
+    Zygote(Path(config["run"]), peer, config["look_seconds"]).serve()
 
 
 def _first_frame(peer: Peer) -> Frame | None:
@@ -54,8 +55,8 @@ def _first_frame(peer: Peer) -> Frame | None:
 
 
 class Zygote:
-    def __init__(self, run: Path, peer: Peer) -> None:
-        self._run = run
+    def __init__(self, run: Path, peer: Peer, look_seconds: float) -> None:
+        self._run, self._look_seconds = run, look_seconds
         # Sockets are bound by names in an open folder: the whole path may be longer than the 107 bytes they allow.
         self._folder = os.open(run, os.O_PATH | os.O_DIRECTORY)
         self._peer: Peer | None = peer
@@ -80,7 +81,11 @@ class Zygote:
             poll.register(self._woken, select.POLLIN)
             if self._peer is not None:
                 poll.register(self._peer.sock, select.POLLIN | (select.POLLOUT if self._peer.unsent else 0))
-            for descriptor, _ in poll.poll():
+            ready = poll.poll(self._look_seconds * 1000 if self._peer is None else None)
+            if self._peer is None and not (self._run / DOOR).exists():
+                end_all_below()
+                return
+            for descriptor, _ in ready:
                 if descriptor == self._door.fileno():
                     self._attach()
                 elif descriptor == self._woken:

@@ -1,0 +1,62 @@
+"""Requests to the Bot API over aiohttp: one pool of connections, and honest failures. No library, no method of the API.
+
+A failure says whether the request ever left, and keeps the answer's status and words.
+"""
+
+import json
+from typing import Any
+
+import aiohttp
+
+from mediums.telegram.failures import Failure, Unreachable, refusal
+
+CONNECT_SECONDS = 5.0
+KEEP_OPEN_SECONDS = 30.0  # an idle connection; a message after a pause does not wait for a handshake
+AGENT = {"User-Agent": "frontdesk"}
+
+_NEVER_LEFT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+
+
+class RequestFailed(Exception):
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(type(failure).__name__)
+        self.failure = failure
+
+
+class Http:
+    """The session is made with the first request, inside the loop. Deadlines are the caller's."""
+
+    def __init__(self, connections: int) -> None:
+        self._connections = connections
+        self._session: aiohttp.ClientSession | None = None
+
+    async def request(self, method: str, url: str, parameters: dict[str, str] | None = None) -> tuple[int, bytes]:
+        """Status and body of an answer below 400. Raises RequestFailed."""
+        try:
+            async with self._opened().request(method, url, data=parameters) as answer:
+                status, body = answer.status, await answer.read()
+        except (aiohttp.ClientError, OSError) as error:
+            why = f"{type(error).__name__}: {error}"
+            raise RequestFailed(Unreachable(why=why, left=not isinstance(error, _NEVER_LEFT))) from None
+        if status >= 400:
+            raise RequestFailed(refusal(status, body))
+        return status, body
+
+    async def result(self, url: str, parameters: dict[str, str]) -> Any:
+        """What a method of the API answers. Raises RequestFailed."""
+        _, body = await self.request("POST", url, parameters)
+        try:
+            return json.loads(body)["result"]
+        except (ValueError, KeyError, TypeError):
+            raise RequestFailed(Unreachable(why="the answer is not the Bot API's", left=True)) from None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=KEEP_OPEN_SECONDS)
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
+            self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, headers=AGENT, trust_env=True)
+        return self._session

@@ -1,0 +1,185 @@
+"""What a model generated, read back: nothing is trusted, what is refused says why."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from brain.entries import Act, Speak, Steer, Wait
+from brain.reading import Read, read
+from brain.tools import legal
+from gateway.events import ActionProgressed, ClarificationRequested, Ref
+from gateway.llm.model import Generation, RawCall
+from tests.brain.people import ANA, BO, NOON, Talk, route
+
+
+def call(tool: str, **arguments: Any) -> RawCall:
+    return RawCall(name=tool, arguments=json.dumps(arguments))
+
+
+def reads(talk: Talk, text: str = "", *calls: RawCall, may: bool = True) -> Read:
+    tools = legal(talk.state, may_act=may, may_steer=may)
+    return read(Generation(text=text, calls=calls), tools, talk.turn(), "", lambda address, effect: may, NOON)
+
+
+def test_text_is_a_reply_where_the_message_came_from() -> None:
+    talk = Talk()
+    message = talk.says("hi")
+    assert reads(talk, "Hello!").decisions == (Speak(route=message.route, text="Hello!", answers=(message.identity,)),)
+
+
+def test_text_beside_a_call_is_said_too_but_not_beside_a_wait() -> None:
+    talk = Talk()
+    talk.says("book Rome")
+    assert [type(d) for d in reads(talk, "On it", call("act", query="book Rome", name="trip")).decisions] == [
+        Speak,
+        Act,
+    ]
+    assert [type(d) for d in reads(talk, "hm", call("wait", reason="thanks")).decisions] == [Wait]
+
+
+def test_work_that_starts_without_a_word_is_shown_where_there_is_no_panel() -> None:
+    talk = Talk()
+    talk.says("book Rome")
+    act, sign = reads(talk, "", call("act", query="book Rome", name="trip")).decisions
+    assert isinstance(act, Act)
+    assert isinstance(sign, Speak)
+    assert sign.text == "On it: trip."
+    home = Talk()
+    home.says("book Rome", at=route("home", "web"))
+    assert len(reads(home, "", call("act", query="book Rome", name="trip")).decisions) == 1
+
+
+def test_from_several_places_reply_to_must_say_which() -> None:
+    talk = Talk()
+    talk.says("one")
+    there = talk.says("two", at=route("home", "web"))
+    found = reads(talk, "both")
+    assert found.refused
+    assert "m1, m2" in found.results[-1]
+    (spoken,) = reads(talk, "", call("send_message", text="to two", reply_to="m2")).decisions
+    assert isinstance(spoken, Speak)
+    assert (spoken.route, spoken.answers) == (there.route, (there.identity,))
+
+
+def test_several_authors_must_be_told_apart() -> None:
+    talk = Talk()
+    talk.says("do it")
+    talk.says("me too", by=BO)
+    assert reads(talk, "", call("act", query="x")).refused
+    act, _ = reads(talk, "", call("act", query="x", for_message="m1")).decisions
+    assert isinstance(act, Act)
+    assert act.by == ANA
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"query": "rm -rf /srv/app/tmp',
+        "null",
+        "[]",
+        '"x"',
+        '{"a":1}{"a":1}',
+        '{"query": "x"}\n```',
+        '{"query": 7}',
+        "",
+    ],
+)
+def test_a_bad_call_never_runs_and_its_good_sibling_does(arguments: str) -> None:
+    talk = Talk()
+    talk.says("do two things")
+    found = reads(talk, "", RawCall(name="act", arguments=arguments), call("wait", reason="fine"))
+    assert found.refused
+    assert found.results[0].startswith("Not done: ")
+    assert found.decisions == (Wait(reason="fine"),)
+
+
+def test_a_call_that_was_cut_off_does_not_run_though_it_parses() -> None:
+    talk = Talk()
+    talk.says("do it")
+    found = reads(talk, "", RawCall(name="act", arguments='{"query": "do"}', complete=False))
+    assert found.decisions == ()
+    assert "cut off" in found.results[0]
+
+
+def test_a_tool_that_is_not_legal_now_is_refused_with_those_that_are() -> None:
+    talk = Talk()
+    talk.says("stop it")
+    found = reads(talk, "", call("stop_booking__a1"))
+    assert "there is no tool stop_booking__a1 now. There are: send_message, wait, act" in found.results[0]
+
+
+def test_rights_are_checked_again_where_the_effect_leaves() -> None:
+    talk = Talk()
+    talk.says("do it")
+    tools = legal(talk.state, may_act=True, may_steer=True)
+    found = read(
+        Generation(calls=(call("act", query="x"),)), tools, talk.turn(), "", lambda address, effect: False, NOON
+    )
+    assert found.decisions == ()
+    assert "Ana may not start work here" in found.results[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "wait", "arguments": {"reason": "thanks"}}',
+        '```json\n{"tool": "wait", "parameters": {"reason": "thanks"}}\n```',
+    ],
+)
+def test_a_call_written_as_text_is_the_call(text: str) -> None:
+    talk = Talk()
+    talk.says("thanks")
+    assert reads(talk, text).decisions == (Wait(reason="thanks"),)
+
+
+def test_json_that_is_no_call_is_a_reply() -> None:
+    talk = Talk()
+    talk.says("give me JSON")
+    (spoken,) = reads(talk, '{"name": "Ana", "age": 7}').decisions
+    assert isinstance(spoken, Speak)
+
+
+def test_steering_of_a_turn_that_an_action_opened_follows_its_requester() -> None:
+    talk = Talk()
+    key = talk.starts(by=BO)
+    talk.hears(ActionProgressed(ref=Ref("act", 1), conversation="p-ana", action=key, text="half"))
+    (steer,) = reads(talk, "", call("interject_booking__a1", message="go on")).decisions
+    assert isinstance(steer, Steer)
+    assert (steer.by, steer.action, steer.text) == (BO, key, "go on")
+
+
+def test_an_answer_needs_its_question_to_be_open() -> None:
+    talk = Talk()
+    key = talk.starts()
+    talk.hears(
+        ClarificationRequested(ref=Ref("act", 1), conversation="p-ana", action=key, question="question1", text="Which?")
+    )
+    talk.says("the first")
+    name = "answer_clarification_booking__a1__question1"
+    (steer,) = reads(talk, "", call(name, answer="the first")).decisions
+    assert isinstance(steer, Steer)
+    assert (steer.verb, steer.question) == ("answer", "question1")
+    talk.decides(steer)
+    talk.says("or the second")
+    assert reads(talk, "", call(name, answer="second")).refused
+
+
+@pytest.mark.parametrize(
+    ("until", "after"),
+    [("10m", timedelta(minutes=10)), ("2 h", timedelta(hours=2)), ("2026-11-29T12:30", timedelta(minutes=30))],
+)
+def test_wait_until_takes_a_time_or_a_duration(until: str, after: timedelta) -> None:
+    talk = Talk()
+    talk.says("later")
+    assert reads(talk, "", call("wait", reason="later", until=until)).decisions == (
+        Wait(reason="later", until=NOON + after),
+    )
+
+
+@pytest.mark.parametrize("until", ["soon", "2020-01-01T00:00", "90d"])
+def test_wait_until_refuses_what_is_no_time_or_not_ahead(until: str) -> None:
+    talk = Talk()
+    talk.says("later")
+    assert reads(talk, "", call("wait", reason="later", until=until)).refused

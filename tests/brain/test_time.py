@@ -1,0 +1,81 @@
+"""Holding a commit, and waiting until a time: pure parts."""
+
+from datetime import timedelta
+
+import pytest
+
+from brain.entries import Taken, Wait
+from brain.hold import Pace, quiet_in_seconds
+from brain.lane import _fire
+from gateway.events import MessageReceived, TimerFired
+from tests.brain.people import BO, NOON, Talk
+
+PACE = Pace()
+
+
+def quiet(talk: Talk, *gaps: float) -> float:
+    """Messages that arrived so many seconds apart; how long the commit waits, asked at the last one's arrival."""
+    arrived, at = {}, 100.0
+    facts = [item.fact for item in talk.state.undecided if isinstance(item.fact, MessageReceived)]
+    for fact, gap in zip(facts, (0.0, *gaps), strict=True):
+        at += gap
+        arrived[fact.identity] = at
+    return quiet_in_seconds(talk.turn().heard, arrived, at, PACE)
+
+
+def test_a_whole_message_is_never_held() -> None:
+    talk = Talk()
+    talk.says("can you")
+    assert quiet(talk) == 0
+
+
+def test_a_burst_that_breaks_off_is_held_for_a_second() -> None:
+    talk = Talk()
+    talk.says("hi")
+    talk.says("can you")
+    assert quiet(talk, 0.9) == PACE.quiet_seconds
+    talk.says("check the server?")
+    assert quiet(talk, 0.9, 1.1) == 0
+
+
+@pytest.mark.parametrize("gap", [3.1, 60.0])
+def test_what_comes_later_is_no_burst(gap: float) -> None:
+    talk = Talk()
+    talk.says("hi")
+    talk.says("can you")
+    assert quiet(talk, gap) == 0
+
+
+def test_two_people_are_no_burst() -> None:
+    talk = Talk("s-room")
+    talk.says("hi", private=False)
+    talk.says("and me", by=BO, private=False)
+    assert quiet(talk, 0.5) == 0
+
+
+def test_a_paste_that_the_client_split_is_held_alone() -> None:
+    talk = Talk()
+    talk.says("x" * 4096)
+    assert quiet(talk) == PACE.quiet_seconds
+
+
+def test_a_timer_fires_once_and_not_after_a_later_turn() -> None:
+    talk = Talk()
+    talk.says("remind me")
+    talk.decides(Wait(reason="he asked", until=NOON + timedelta(minutes=1)))
+    timer = talk.state.timer
+    assert timer is not None
+    fired = _fire(timer, NOON, talk.state)
+    assert isinstance(fired, Taken)
+    assert isinstance(fired.event, TimerFired)
+    talk.state.apply(fired)
+    assert [item.label for item in talk.state.undecided] == ["timer"]
+    assert _fire(timer, NOON, talk.state) is None
+    talk.decides(Wait(reason="said"))
+    talk.says("again")
+    talk.decides(Wait(reason="he asked", until=NOON + timedelta(minutes=1)))
+    later = talk.state.timer
+    talk.says("never mind")
+    talk.decides(Wait(reason="fine"))
+    assert later is not None
+    assert _fire(later, NOON, talk.state) is None
