@@ -13,6 +13,7 @@ from gateway.clock import boot_seconds
 
 log = logging.getLogger(__name__)
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 30.0
+DEPOSED_PAUSE_SECONDS = 1.0
 HEALTHY_SECONDS = 60.0  # a round that lasted so long begins the back-off anew
 
 
@@ -94,7 +95,14 @@ async def supervise(broker: Broker, key: str, ttl_seconds: float, work: Role) ->
             pause = FIRST_PAUSE_SECONDS
         log.error("%s stopped and starts again in %.1f s", key, pause, exc_info=error)
         await asyncio.sleep(pause)
-        pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+        pause = min(pause * 2, DEPOSED_PAUSE_SECONDS if _deposed(error) else LONGEST_PAUSE_SECONDS)
+
+
+def _deposed(error: BaseException | None) -> bool:
+    """It lost what it held, and nothing else is wrong: waiting for the lease is pause enough."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(_deposed(inner) for inner in error.exceptions)
+    return isinstance(error, Deposed | Unconfirmed)
 
 
 def _hopeless(error: BaseException | None) -> CannotServe | BrokerUnusable | None:
