@@ -13,8 +13,8 @@ world = pytest.importorskip("tests.kernel.world", reason="tests/kernel is not he
 rules = pytest.importorskip("tests.kernel.rules", reason="tests/kernel is not here")
 sweeping = pytest.importorskip("tests.kernel.sweep", reason="tests/kernel is not here")
 
-KNOBS = replace(world.Knobs(), lease_seconds=4.0)  # so long that a busy machine does not lose it
-EVERY = 40
+KNOBS = replace(world.Knobs(), lease_seconds=2.0)  # a time to live counts whole seconds
+EVERY = 60
 AT_ONCE = 6
 
 
