@@ -26,7 +26,7 @@ from actors.entries import (
 from actors.journal import ActionState
 from actors.tools import TOOLS
 from actors.transcript import End, Generate, Respond, Rest, StartCall, Transcript, next_step
-from actors.words import Happened
+from actors.words import AskDone, Happened
 from actors.workshop import Workshop
 from gateway.events import ActionCommand, Ask
 from gateway.journal import Journal
@@ -215,12 +215,16 @@ class Actor:
             await self._record(generation)
 
     async def _drain_asks(self) -> None:
+        """What is asked, and what it came to: neither is rendered, so the generation goes on."""
         while self._mail and isinstance(self._mail[0][0], Ask):
             command, sequence, future = self._mail[0]
             await self._obey(command, sequence)
             self._mail.popleft()
             if not future.done():
                 future.set_result(None)
+        for answered in [one for one in self._inbox if isinstance(one, AskDone)]:
+            self._inbox.remove(answered)
+            await happenings.take(self, answered)
 
     async def _ask_model(self) -> Generation:
         request = Request(messages=[self.instructions, *self.transcript.messages], tools=TOOLS)

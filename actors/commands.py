@@ -75,7 +75,7 @@ async def close_all(actor: "Actor") -> None:
 
 async def _answer(actor: "Actor", answer: Answer, sequence: int) -> None:
     job = actor.transcript.jobs[answer.question]
-    waited_for = job.cell or any(waits == job.job for waits in actor.transcript.waits.values())
+    waited_for = job.cell or job.child or any(waits == job.job for waits in actor.transcript.waits.values())
     if not waited_for:  # its call was closed by an interjection: the answer is a message like any other
         await close_all(actor)
     await actor.append(

@@ -128,7 +128,7 @@ class Transcript:
         started = self.jobs.pop(ended.job)
         if started.kind == "question" and ended.command is not None:
             self.steps = 0  # a person has spoken
-        if started.cell in self.jobs:  # the code that asked has the answer
+        if started.cell in self.jobs or started.child in self.jobs:  # the code or the child that asked has the answer
             self._notes.append(ended.text)
             return
         waiting = [call for call, job in self.waits.items() if job == ended.job]
@@ -167,13 +167,18 @@ class Transcript:
 
 def _brief(start: Start) -> str:
     said = f"\n\nWhat was said before, for context:\n{start.context}" if start.context else ""
-    return f"[task from {start.by.name}] {start.query}{said}"
+    return f"[task from {start.by.name}] {_indented(start.query)}{said}"
 
 
 def _word(command: Interject) -> str:
     at = f", {command.at.strftime('%a %H:%M')} UTC" if command.at else ""
     via = f" on {command.via}" if command.via else ""
-    return f"[{command.by.name}{via}{at}] {command.text}"
+    return f"[{command.by.name}{via}{at}] {_indented(command.text)}"
+
+
+def _indented(text: str) -> str:
+    """So that no line of a text from outside can look like another person's word."""
+    return text.strip().replace("\n", "\n  ")
 
 
 # --- the next step: one function decides -----------------------------------------------------------------------------

@@ -69,6 +69,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     banner: Sequence[str] = ()
     pace: Pace = Pace()
     token: str = ""
+    started: Callable[[], None] = lambda: None  # all is imported and begun: time for what should not slow the start
     opened: Callable[[str], None] = lambda url: None  # the local page listens at this address
 
 
@@ -83,11 +84,13 @@ class App:
         self.mediums: dict[str, Medium] = {}
         self.broker: Broker | None = None
         self.people = people(settings)
+        self._slack_made: Medium | None = None  # outlives a restart of its role: it remembers its threads
 
     async def run(self) -> None:
         """Until cancelled; then every role ends cleanly, within STOP_SECONDS. Raises BrokerUnusable."""
         broker = self.broker = await open_broker(self.settings)
         tasks = [asyncio.create_task(role, name=name) for name, role in self._roles(broker).items()]
+        self.parts.started()
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
@@ -106,6 +109,8 @@ class App:
         if "mediums" in self.roles:
             makes = self._makes(broker)
             roles |= {f"medium-{journal_key(account)}": partial(self._medium, broker, make) for account, make in makes}
+            if self.settings.mediums.slack is not None:
+                roles["medium-slack"] = partial(self._slack, broker)
         if "brain" in self.roles:
             roles["brain"] = partial(self._brain, broker)
         if "actors" in self.roles:
@@ -152,6 +157,18 @@ class App:
             medium = TelegramMedium(telegram.token.reveal(), str(telegram.api_base))
             made.append((medium.account, lambda _: medium))
         return made
+
+    async def _slack(self, broker: Broker, guard: Guard) -> None:
+        """Slack's account has the name of its workspace, which Slack itself tells: that comes first."""
+        from mediums.slack.adapter import introduced
+
+        slack = self.settings.mediums.slack
+        assert slack is not None
+        made = self._slack_made or await introduced(
+            slack.bot_token.reveal(), slack.app_token.reveal(), str(slack.api_base)
+        )
+        self._slack_made = made
+        await self._medium(broker, lambda _: made, guard)
 
     async def _medium(self, broker: Broker, make: Callable[[Guard], Medium], guard: Guard) -> None:
         medium = make(guard)

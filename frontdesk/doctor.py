@@ -46,6 +46,8 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
         yield _web(settings)
     if settings.mediums.telegram is not None:
         yield await _telegram(settings)
+    if settings.mediums.slack is not None:
+        yield await _slack(settings)
 
 
 async def _store(settings: Settings) -> Finding:
@@ -155,3 +157,12 @@ async def _telegram(settings: Settings) -> Finding:
     finally:
         await bot.shutdown()
     return Finding(part="telegram", well=True, text=f"this is @{me.username}")
+
+
+async def _slack(settings: Settings) -> Finding:
+    from mediums.slack.checkup import look
+
+    slack = settings.mediums.slack
+    assert slack is not None
+    found = await look(slack.bot_token.reveal(), slack.app_token.reveal(), str(slack.api_base))
+    return Finding(part="slack", well=found.well, text=found.text)

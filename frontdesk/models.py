@@ -3,6 +3,7 @@
 `rehearsal` is a name like any other: rules instead of a language model, in this process.
 """
 
+import asyncio
 from collections.abc import Callable, Collection
 
 from frontdesk.rehearsal import desk_model, worker_model
@@ -13,6 +14,8 @@ from gateway.llm.model import Model
 from gateway.settings import ModelSettings, Settings, endpoints
 
 REHEARSAL = "rehearsal"
+BRAIN = "brain"
+ACTORS_AFTER_SECONDS = 2.0
 PACE_SECONDS = 1.0
 BUDGET_TOKENS = 100_000  # of a prompt; a provider that takes less says so, and gets less
 
@@ -30,7 +33,7 @@ class Models:
     ) -> None:
         self._roles = roles
         self._helpers: dict[str, HelperProcess] = {}
-        self.brain = self._model(settings.model, "brain", "model", desk_model, notice)
+        self.brain = self._model(settings.model, BRAIN, "model", desk_model, notice)
         self.actors = self._model(
             settings.actor_model, "actors", "model.actor", lambda: worker_model(pace_seconds), notice
         )
@@ -41,9 +44,12 @@ class Models:
         return self._helpers
 
     def start(self) -> None:
+        """The conversation's at once; the actors' a little later, so that it does not slow down the start."""
+        loop = asyncio.get_running_loop()
         for label, helper in self._helpers.items():
             if label in self._roles:
-                helper.start()
+                later = label != BRAIN and BRAIN in self._roles
+                loop.call_later(ACTORS_AFTER_SECONDS if later else 0.0, helper.start)
 
     async def close(self) -> None:
         for helper in self._helpers.values():

@@ -69,13 +69,13 @@ async def serve(
             primitives=primitives(settings),
             banner=signs(settings),
             token=token,
+            started=models.start,
             opened=_say_opened,
         ),
         roles,
     )
     for line in banner(settings):
         print(line, file=sys.stderr)  # noqa: T201 - before anything else, for whoever starts it
-    models.start()
     running = asyncio.create_task(app.run())
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, running.cancel)

@@ -26,6 +26,7 @@ from gateway.settings import (
     ModelSettings,
     Secret,
     Settings,
+    StoreSettings,
     Table,
     WebSettings,
     broker_url,
@@ -54,6 +55,9 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     settings = reader.settings(_parsed(path))
     if reader.mistakes:
         raise ConfigError("\n".join(f"{path}: {mistake}" for mistake in reader.mistakes))
+    if settings.store == StoreSettings():  # beside the file too, whatever folder a command runs in
+        store = StoreSettings(path=path.parent / settings.store.path)
+        settings = msgspec.structs.replace(settings, store=store)
     return settings
 
 

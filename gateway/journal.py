@@ -103,10 +103,14 @@ class Journal(Generic[S]):
                 _refuse(future, self.subject)
 
     async def release(self) -> None:
-        """After `run` has ended: says that the end was clean. What stands in the way only costs that word."""
+        """After `run` has ended: says that the end was clean. An append that the end met in flight is folded first.
+
+        What else stands in the way only costs that word.
+        """
         try:
+            await self._catch_up("")
             await self._append(uuid.uuid4().hex, Released())
-        except (Stale, Unconfirmed):
+        except (Stale, Unconfirmed, Deposed):
             return
 
     async def write(self, decide: Decide[S]) -> Any:

@@ -35,6 +35,7 @@ _TALKATIVE = (
     "httpx",
     "markdown_it",
     "openai",
+    "slack_sdk",
     "telegram",
     "urllib3",
 )

@@ -23,7 +23,8 @@ NOT_YET = frozenset(
         "model.tool_calls = 'schema'",
         "model.actor.max_usd_per_day",
         "model.actor.tool_calls = 'schema'",
-        "mediums.slack",
+        "mediums.slack.signing_secret",
+        "mediums.slack.listen",
         "mediums.email",
         "access.unknown = 'pair'",
         "actors.max_live",
@@ -147,6 +148,14 @@ class TelegramSettings(Table, frozen=True, kw_only=True):
     api_base: HttpUrl = HttpUrl("https://api.telegram.org")
 
 
+class SlackSettings(Table, frozen=True, kw_only=True):
+    """An app in Socket Mode."""
+
+    bot_token: Secret
+    app_token: Secret
+    api_base: HttpUrl = HttpUrl("https://slack.com/api")
+
+
 class WebSettings(Table, frozen=True, kw_only=True):
     """A `token` of None asks for one to be made: there is no page without."""
 
@@ -158,6 +167,7 @@ class MediumsSettings(Table, frozen=True, kw_only=True):
     """A medium is on when its table is in the file. A file without any has the web page."""
 
     telegram: TelegramSettings | None = None
+    slack: SlackSettings | None = None
     web: WebSettings | None = None
 
 

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 
 from gateway.addresses import Address
@@ -319,7 +320,7 @@ def test_what_is_not_there_yet_is_refused_by_name(refusal, later):
     key, given, _ = later.partition(" = ")
     table, _, name = key.rpartition(".")
     line = later.rpartition(".")[2] if given else f"{name} = 1"
-    assert refusal(f"[{table}]\n{line}") == [f"{later}: is not in this version yet: leave it out"]
+    assert f"{later}: is not in this version yet: leave it out" in refusal(f"[{table}]\n{line}")
 
 
 def test_a_file_that_cannot_be_read(tmp_path):
@@ -340,7 +341,8 @@ def uncommented() -> str:
 def test_the_example_as_it_stands_changes_nothing():
     default = load(None, {})
     settings = load(EXAMPLE, {})
-    assert settings == default
+    beside = msgspec.structs.replace(default.store, path=EXAMPLE.parent / default.store.path)
+    assert settings == msgspec.structs.replace(default, store=beside)
 
 
 def test_the_example_is_right_in_every_line(tmp_path):

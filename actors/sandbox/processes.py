@@ -85,7 +85,10 @@ def kill(root: int, started: int) -> None:
             break
     _send(root, signal.SIGCONT)
     _wait_until_reaped(root)
-    ending = os.pidfd_open(root)
+    try:
+        ending = os.pidfd_open(root)
+    except ProcessLookupError:  # it ended by itself, just now
+        return
     try:
         _send(root, signal.SIGKILL)
         poll = select.poll()

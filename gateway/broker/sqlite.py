@@ -108,6 +108,8 @@ class SqliteBroker:
                     db.execute("rollback to one")
                     outcomes.append((future, error))
                 except sqlite3.Error as error:
+                    if not db.in_transaction:  # a full disk has undone all of it
+                        raise
                     db.execute("rollback to one")
                     outcomes.append((future, Unconfirmed(str(error))))
                 db.execute("release one")

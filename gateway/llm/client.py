@@ -123,6 +123,7 @@ class HelperProcess:
 
     async def ask(self, endpoint: Endpoint, request: Request, on_spent: OnSpent) -> Generation:
         """See `Model.generate`. At most CALLS_MAX at once; more wait their turn."""
+        self.start()
         async with self._slots:
             writer = await self._connection(endpoint)
             call = _Call(endpoint, request, on_spent)

@@ -68,7 +68,7 @@ def heard(update: Payload, me: Me, before: str | None) -> Heard | None:
     if not own:
         return None
     key, edited = message_key(update), "edited_message" in update
-    if edited and before == own:
+    if edited and before is not None and before.strip() == own.strip():
         return Heard(fact=None, key=key, said=own)
     text = words.forwarded(message, own)
     if edited:

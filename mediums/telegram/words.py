@@ -116,7 +116,8 @@ def _own_words(text: str, entities: list[Payload], me: Me) -> str:
             at_the_start = not before.strip()
             after = after.lstrip(" ,:") if at_the_start or before.endswith(" ") else after
             units = _units(before + after)
-    return _string(units).strip()
+    said = _string(units)
+    return said if said.strip() else ""  # a half of a split paste may begin or end with a space that counts
 
 
 def _called(text: str, entity: Payload) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.mediums.stages import STAGES, open_stage
+from tests.mediums.stages.slack import open_stage as open_slack
 from tests.mediums.stages.telegram import open_stage as open_telegram
 
 
@@ -13,4 +14,10 @@ async def stage(request):
 @pytest.fixture
 async def telegram():
     async with open_telegram() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def slack():
+    async with open_slack() as opened:
         yield opened

@@ -14,7 +14,11 @@ import pytest
 from gateway.addresses import Route
 from mediums.medium import Medium
 
-STAGES = {"local": "tests.mediums.stages.local", "telegram": "tests.mediums.stages.telegram"}
+STAGES = {
+    "local": "tests.mediums.stages.local",
+    "slack": "tests.mediums.stages.slack",
+    "telegram": "tests.mediums.stages.telegram",
+}
 
 
 class Stage(ABC):

@@ -1,0 +1,9 @@
+"""Slack, in Socket Mode: https://docs.slack.dev/apis/events-api/using-socket-mode
+
+`wire`, `words` and `failures` are pure, `client` makes the calls and holds a connection, `sockets` keeps one open,
+`adapter` is the medium. Payloads of Slack stay in here.
+"""
+
+from mediums.slack.adapter import SlackMedium, introduced
+
+__all__ = ["SlackMedium", "introduced"]

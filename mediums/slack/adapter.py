@@ -1,0 +1,236 @@
+"""The Slack medium: the connection in Socket Mode, the posts, and an honest word about both.
+
+Owns the order of "durable, then confirmed": an envelope is acknowledged when its fact is published. What is not
+acknowledged within three seconds comes again, and is known by its identity. What payloads mean is in `wire`.
+"""
+
+import asyncio
+import importlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Coroutine, Hashable
+from typing import TYPE_CHECKING
+
+from gateway.addresses import Route
+from gateway.events import MessageReceived
+from gateway.live import LiveSignal
+from mediums import markup
+from mediums.medium import Health, Publish
+from mediums.slack import failures, wire
+from mediums.slack.failures import CallFailed
+from mediums.slack.pace import Pace
+from mediums.slack.people import People
+from mediums.slack.sockets import Sockets
+from mediums.slack.words import Me, Profile
+
+if TYPE_CHECKING:
+    from mediums.slack.client import Client, Envelope, Envelopes
+
+log = logging.getLogger(__name__)
+
+API_BASE = "https://slack.com/api"
+REMEMBERED = 5000  # of threads, of messages that called the bot, and of what was published: each
+
+
+class SlackMedium:
+    """One bot in one workspace. Posts are not repeatable: Slack knows no key by which it would show a message once."""
+
+    name = wire.MEDIUM
+    repeatable = False
+
+    def __init__(
+        self, bot_token: str, app_token: str, team: str, api_base: str = API_BASE, pace: Pace | None = None
+    ) -> None:
+        """`team` is the workspace's id; `introduced` asks Slack for it. `api_base` without a trailing slash."""
+        self.account = wire.account_of(team)
+        self._tokens, self._team, self._api_base = (bot_token, app_token), team, api_base
+        self._pace = pace or Pace()
+        self._client: Client | None = None
+        self._people = People(self._profile, self._pace.lookup_seconds)
+        self._threads, self._called, self._published = _Recent(), _Recent(), _Recent()
+        self._trouble = "not connected to Slack yet"
+        self._publishing_since: float | None = None
+
+    # --- receiving ---------------------------------------------------------------------------------------------------
+
+    async def receive(self, publish: Publish) -> None:
+        """For ever. What a failed `publish` left unacknowledged is sent again by Slack."""
+        try:
+            me = await self._me()
+            client = await self._connected()
+            from mediums.slack.client import new_queue
+
+            envelopes = new_queue()
+            sockets = Sockets(lambda: client.connect(envelopes), self._tell, self._pace)
+            await _both(sockets.run(), self._take_all(envelopes, me, publish))
+        finally:
+            self._trouble = self._trouble or "no longer receiving"
+            self._publishing_since = None
+            await self.close()
+
+    async def _me(self) -> Me:
+        failed = 0
+        while True:
+            try:
+                me = await (await self._connected()).me()
+            except CallFailed as error:
+                failed += 1
+                self._tell(str(error))
+                await asyncio.sleep(self._pace.pause_seconds(failed, error.failure))
+                continue
+            if me.team == self._team:
+                return me
+            self._tell(f"mediums.slack.bot_token is now of another workspace ({me.team}): start the gateway again")
+            await asyncio.sleep(self._pace.longest_pause_seconds)
+
+    async def _take_all(self, envelopes: "Envelopes", me: Me, publish: Publish) -> None:
+        while True:
+            envelope = await envelopes.get()
+            fact = await self._heard(envelope, me)
+            if fact is not None and fact.identity not in self._published:
+                self._publishing_since = time.monotonic()
+                await publish(fact)
+                self._publishing_since = None
+                self._remember(fact)
+            await envelope.acknowledge()
+
+    async def _heard(self, envelope: "Envelope", me: Me) -> MessageReceived | None:
+        """What cannot be read is logged and passed over; other kinds than events say nothing."""
+        if envelope.kind != "events_api":
+            return None
+        payload = envelope.payload
+        try:
+            profiles = await self._people.profiles(wire.people(payload, me))
+            return wire.heard(payload, me, profiles, self)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            log.exception("%s: event %s cannot be read and is passed over", self.account, payload.get("event_id"))
+            return None
+
+    def _remember(self, fact: MessageReceived) -> None:
+        self._published.add(fact.identity)
+        if fact.addressed and not fact.private:
+            self._called.add((fact.route.place, fact.route.reply_to))
+            self._threads.add((fact.route.place, fact.route.thread))
+
+    def takes_part(self, channel: str, thread: str) -> bool:
+        """As far as it is remembered: a restart forgets it until the bot writes there again or is mentioned."""
+        return (channel, thread) in self._threads
+
+    def was_called(self, channel: str, ts: str) -> bool:
+        return (channel, ts) in self._called
+
+    # --- sending -----------------------------------------------------------------------------------------------------
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """At most 4000 characters each as they are sent: a longer one Slack would cut anywhere."""
+        return markup.split(text, wire.fullness)
+
+    async def send(self, route: Route, text: str, key: str) -> None:
+        """In channels into the thread of the route. `key` is not used."""
+        call = wire.message(route, text)
+        try:
+            ts = await (await self._connected()).post(call)
+        except CallFailed as error:
+            raise failures.end(error.failure) from None
+        self._threads.add((route.place, route.thread or ts))
+
+    async def show(self, signal: LiveSignal) -> None:
+        """Nothing: a bot cannot be seen typing on Slack."""
+
+    # --- the connection ----------------------------------------------------------------------------------------------
+
+    def health(self) -> Health:
+        since = self._publishing_since
+        if since is not None and time.monotonic() - since > self._pace.publishing_seconds:
+            waited = time.monotonic() - since
+            return Health(well=False, text=f"a message waits since {waited:.0f} s to be stored: look at the broker")
+        return Health(well=not self._trouble, text=self._trouble)
+
+    async def close(self) -> None:
+        """Ends the connections for calls. A later call connects anew."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    def _tell(self, trouble: str) -> None:
+        """Says what is wrong, once."""
+        if trouble and trouble != self._trouble:
+            log.warning("%s: %s", self.account, trouble)
+        elif self._trouble and not trouble:
+            log.info("%s: receiving", self.account)
+        self._trouble = trouble
+
+    async def _profile(self, user: str) -> Profile:
+        return await (await self._connected()).profile(user)
+
+    async def _connected(self) -> "Client":
+        if self._client is None:
+            await _imported()
+        if self._client is None:  # still: nobody was quicker
+            self._client = _client(*self._tokens, self._api_base, self._pace)
+        return self._client
+
+
+async def introduced(bot_token: str, app_token: str, api_base: str = API_BASE, pace: Pace | None = None) -> SlackMedium:
+    """The medium of this token, once Slack has said whose it is; asks until it does, and logs what is in the way.
+
+    An account's name is for ever: its outbox and all identities hang on it. So it is the workspace's id and not made
+    from a token, which is replaced; and it is asked for and not a setting, where it could be wrong.
+    """
+    pace = pace or Pace()
+    await _imported()
+    client = _client(bot_token, app_token, api_base, pace)
+    failed, trouble = 0, ""
+    try:
+        while True:
+            try:
+                return SlackMedium(bot_token, app_token, (await client.me()).team, api_base, pace)
+            except CallFailed as error:
+                failed += 1
+                if str(error) != trouble:
+                    log.warning("slack: %s", error)
+                trouble = str(error)
+                await asyncio.sleep(pace.pause_seconds(failed, error.failure))
+    finally:
+        await client.close()
+
+
+async def _imported() -> None:
+    """0.4 s of importing, which a start without Slack does not pay, nor anyone else's turn."""
+    await asyncio.to_thread(importlib.import_module, "mediums.slack.client")
+
+
+def _client(bot_token: str, app_token: str, api_base: str, pace: Pace) -> "Client":
+    from mediums.slack.client import Client
+
+    return Client(bot_token, app_token, api_base, pace)
+
+
+async def _both(*work: Coroutine[None, None, None]) -> None:
+    """Until one of them fails, with its error; then the others are cancelled and over."""
+    tasks = [asyncio.create_task(one) for one in work]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+class _Recent:
+    """A bounded set: the newest REMEMBERED."""
+
+    def __init__(self) -> None:
+        self._items: OrderedDict[Hashable, None] = OrderedDict()
+
+    def __contains__(self, item: Hashable) -> bool:
+        return item in self._items
+
+    def add(self, item: Hashable) -> None:
+        self._items[item] = None
+        self._items.move_to_end(item)
+        if len(self._items) > REMEMBERED:
+            self._items.popitem(last=False)

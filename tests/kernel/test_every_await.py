@@ -1,0 +1,88 @@
+"""The whole story with a fault at every await of the process that lives it: before and after each effect.
+
+Enumerated, not sampled: a run without a fault shows which points there are. The suite strikes a share of them, `make
+soak` all, and random seeds besides, in which everything is delayed by chance.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.kernel.faults import Fault, Mode
+from tests.kernel.rules import violations
+from tests.kernel.sweep import points, run, seeds, sweep, sweep_tree, tree_points
+from tests.kernel.world import Knobs
+
+CHUNKS = 8
+ALWAYS = ("append", "send", "ack")  # struck by a crash in the suite as well; of all else a share
+EVERY = {"crash": 8, "lost": 8, "late": 6, "outage": 10, "deposed": 20}
+MOST_UNREACHED = 0.15  # of the faults: a run differs a little from the one that was counted
+SEEDS_AT_ONCE, SEEDS = 50, 450
+
+VARIANTS = {
+    "a chat that shows twice what is sent twice": Knobs(),
+    "a chat that knows a send again": Knobs(repeatable=True),
+    "a sandbox that is lost in a crash": Knobs(sandbox_lost=True),
+    "a quick model": Knobs(think_seconds=0.001),
+    "a lease that is renewed all the time": Knobs(lease_seconds=0.4),
+}
+MODES: tuple[Mode, ...] = ("crash", "lost", "late", "outage", "deposed")
+
+
+@pytest.mark.parametrize("knobs", VARIANTS.values(), ids=VARIANTS)
+async def test_the_story_without_a_fault(tmp_path: Path, knobs: Knobs) -> None:
+    played = await run(tmp_path, knobs, None)
+    assert violations(played) == []
+    assert len(played.story.platform.pushed) == 9
+    assert played.story.effects == ["cell1-a", "cell3-b"]
+    if knobs == Knobs():
+        assert played.story.desk.cancelled, "a message came while the conversation's model generated"
+        assert played.story.work.cancelled, "a correction came while the worker's model generated"
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_share_of_the_points(tmp_path: Path, mode: Mode, chunk: int) -> None:
+    """A crash at each append, send and acknowledgement; of the rest every fifth point or so."""
+    knobs = list(VARIANTS.values())[chunk % 3]
+    found = await points(tmp_path, knobs, mode)
+    always = [fault for fault in found if mode == "crash" and fault.label.startswith(ALWAYS)]
+    others = [fault for fault in found if fault not in always][:: EVERY[mode]]
+    await _struck(tmp_path, knobs, [*always, *others][chunk::CHUNKS])
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+async def test_a_crash_at_every_point_of_a_tree_of_actions(tmp_path: Path, chunk: int) -> None:
+    faults = (await tree_points(tmp_path, "crash"))[chunk::CHUNKS]
+    fired, failures = await sweep_tree(tmp_path, faults)
+    assert failures == []
+    assert fired >= len(faults) * (1 - MOST_UNREACHED) - 1
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("mode", MODES)
+async def test_every_point_of_a_tree_of_actions(tmp_path: Path, mode: Mode) -> None:
+    _, failures = await sweep_tree(tmp_path, await tree_points(tmp_path, mode))
+    assert failures == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("knobs", VARIANTS.values(), ids=VARIANTS)
+async def test_every_point(tmp_path: Path, knobs: Knobs, mode: Mode, chunk: int) -> None:
+    found = await points(tmp_path, knobs, mode)
+    await _struck(tmp_path, knobs, found[chunk::CHUNKS])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("first", range(0, SEEDS, SEEDS_AT_ONCE))
+async def test_by_chance(tmp_path: Path, first: int) -> None:
+    _, failures = await seeds(tmp_path, range(first, first + SEEDS_AT_ONCE))
+    assert failures == []
+
+
+async def _struck(folder: Path, knobs: Knobs, faults: list[Fault]) -> None:
+    fired, failures = await sweep(folder, knobs, faults)
+    assert failures == []
+    assert fired >= len(faults) * (1 - MOST_UNREACHED) - 1
