@@ -1,7 +1,7 @@
 """What all actions of one host share: the model, how a sandbox is made, what running code may call, and the bounds."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -103,3 +103,5 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     notes: Callable[[Person, str], Awaitable[tuple[str, ...]]] = _no_notes  # person, conversation; see `gateway.notes`
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     waiting: Callable[[str, int], Awaitable[list[tuple[int, ActionCommand]]]]  # action's key, after which sequence
+    check: Callable[[], None] = lambda: None  # before every effect; raises Deposed
+    sandboxes: Callable[[], Sequence[str]] = lambda: ()  # keys of those that run on this machine; waits for /proc

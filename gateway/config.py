@@ -20,6 +20,7 @@ import msgspec
 from gateway.addresses import Address
 from gateway.settings import (
     NOT_YET,
+    BrokerUrl,
     HttpUrl,
     Listen,
     MailAddress,
@@ -30,6 +31,7 @@ from gateway.settings import (
     StoreSettings,
     Table,
     WebSettings,
+    broker_url,
     duration,
     http_url,
     known_keys,
@@ -99,6 +101,7 @@ class _Reader:
         self._environ = environ
         self._parse: dict[Any, Callable[[str], Any]] = {
             Address: _address,
+            BrokerUrl: broker_url,
             HttpUrl: http_url,
             Listen: Listen.parse,
             MailAddress: mail_address,

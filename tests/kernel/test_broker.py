@@ -17,7 +17,8 @@ import pytest
 from brain.entries import LaneEntry, Taken
 from gateway.addresses import Address, Route
 from gateway.broker.protocol import MAX_ENTRY_BYTES, Broker, Deposed, Stale, TooLarge, Unconfirmed
-from gateway.broker.sqlite import SCHEMA_VERSION, SqliteBroker, StoreUnusable
+from gateway.broker.sqlite import SqliteBroker
+from gateway.broker.sqlite_file import SCHEMA_VERSION, StoreUnusable
 from gateway.events import Fact, MessageReceived, Person, identity_of
 from gateway.journal import stamped, unstamped
 from gateway.record import decode, encode, whole_text
