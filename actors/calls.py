@@ -71,6 +71,7 @@ async def _execute(actor: "Actor", call: Call, arguments: dict[str, Any]) -> Non
         raise NotRun(f"{busy[0]} still runs in the stateful session; continue_code or interrupt_code first")
     job = f"cell{actor.transcript.jobs_made + 1}"
     await actor.append(JobStarted(job=job, kind="cell", about=code, call=call.id, stateful=stateful))
+    actor.work.check()
     await actor.box.execute(job, code, stateful=stateful)
     actor.spawn(wait_over(actor, call.id, WAIT_SECONDS), "wait")
 

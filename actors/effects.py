@@ -12,6 +12,7 @@ from actors.readers import READERS
 from actors.sandbox.words import CellCalled
 from actors.words import EffectDone
 from actors.workshop import Caller, Primitive, PrimitiveError
+from gateway.broker.protocol import Deposed
 from gateway.events import Ref
 from gateway.record import encode
 
@@ -119,6 +120,7 @@ async def _begin_primitive(actor: "Actor", call: CellCalled, primitive: Primitiv
     if primitive.effect:
         about = encode(call.arguments).decode()[:ABOUT_CHARACTERS]
         await actor.append(EffectStarted(rpc=call.rpc, method=call.method, about=about))
+    actor.work.check()
     actor.effects_running.add(call.rpc)
     actor.spawn(_run(actor, call, primitive), call.method)
 
@@ -129,6 +131,10 @@ async def _run(actor: "Actor", call: CellCalled, primitive: Primitive) -> None:
     value: Any = None
     error = ""
     caller = Caller(action=actor.key, by=start.by, name=start.name, conversation=start.conversation)
+    try:
+        actor.work.check()
+    except Deposed:
+        return  # the action stops; whoever has it next says that nobody knows
     try:
         value = await primitive.run(caller, call.arguments)
         if len(encode(value)) > VALUE_BYTES:

@@ -1,7 +1,7 @@
 """What all actions of one host share: the model, how a sandbox is made, what running code may call, and the bounds."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -106,3 +106,5 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     waiting: Callable[[str, int], Awaitable[list[tuple[int, ActionCommand]]]]  # action's key, after which sequence
     told: str = ""  # what else the model is told at the top
+    check: Callable[[], None] = lambda: None  # before every effect; raises Deposed
+    sandboxes: Callable[[], Sequence[str]] = lambda: ()  # keys of those that run on this machine; waits for /proc

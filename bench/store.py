@@ -18,7 +18,7 @@ from brain.entries import Decided, LaneEntry, Speak, Taken
 from brain.hold import Pace
 from brain.manager import Manager
 from brain.state import LaneState
-from frontdesk.store import views_file
+from frontdesk.upkeep import views_file
 from gateway.addresses import Address, Route
 from gateway.broker.sqlite import SqliteBroker
 from gateway.clock import boot_seconds, utc_now

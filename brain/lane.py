@@ -62,6 +62,9 @@ class Lane:
             self._arrived[fact.identity] = asyncio.get_running_loop().time()
         await self.journal.write(partial(_take, fact, self._now()))
 
+    def show_again(self) -> None:
+        self._shows.again(self.journal.state)
+
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.journal.run())

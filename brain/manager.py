@@ -15,6 +15,7 @@ from brain.hold import Pace
 from brain.lane import Lane
 from brain.showing import Shows, Tell
 from brain.state import LaneState
+from gateway import live
 from gateway.broker.protocol import Broker, Deposed
 from gateway.clock import Now
 from gateway.events import ControlPressed, Fact, MessageReceived
@@ -54,6 +55,7 @@ class Manager:
         self._lanes: dict[str, asyncio.Future[Lane]] = {}
 
     async def run(self) -> None:
+        unwatch = self._broker.watch(live.AGAIN, self._show_again)
         try:
             async with asyncio.TaskGroup() as group:
                 for subject in await self._broker.subjects("log.lane.>"):
@@ -64,8 +66,12 @@ class Manager:
                     await acknowledge(delivery.ack)
                     await consumed.forget(delivery.stored)
         finally:
-            for lane in self.lanes():
-                await lane.journal.release()
+            unwatch()
+            await asyncio.gather(*(lane.journal.release() for lane in self.lanes()))
+
+    def _show_again(self, _: bytes) -> None:
+        for lane in self.lanes():
+            lane.show_again()
 
     def lanes(self) -> list[Lane]:
         """Those that are open now."""

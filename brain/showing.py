@@ -21,6 +21,17 @@ class Shows:
         self._tell = tell
         self._typing: Route | None = None
 
+    def again(self, state: LaneState) -> None:
+        """All that is shown, to who has missed it."""
+        for exchange in state.exchanges[-REPEATED:]:
+            self.decided(tuple(exchange.heard), exchange.decided)
+        self._actions(state)
+
+    def _actions(self, state: LaneState) -> None:
+        actions = tuple(_shown(action) for action in state.in_flight())
+        for route in {route.account: route for route in state.routes.values()}.values():
+            self._tell(route.account, ActionsShown(route=route, actions=actions))
+
     def typing(self, heard: tuple[Heard, ...], on: bool) -> None:
         """Where the newest message came from; off wherever it was on."""
         if not on:
@@ -51,15 +62,12 @@ class Shows:
 
         At the start the last decisions are told again: the signal may have been lost with a process.
         """
-        for exchange in journal.state.exchanges[-REPEATED:]:
-            self.decided(tuple(exchange.heard), exchange.decided)
-        shown = -1
+        self.again(journal.state)
+        shown = journal.state.live
         while True:
             state = await journal.until(lambda state, shown=shown: state.live > shown)  # type: ignore[misc]
             shown = state.live
-            actions = tuple(_shown(action) for action in state.in_flight())
-            for route in {route.account: route for route in state.routes.values()}.values():
-                self._tell(route.account, ActionsShown(route=route, actions=actions))
+            self._actions(state)
             await asyncio.sleep(0)
 
 

@@ -1,15 +1,19 @@
 """The composition root: the one place that knows every part, and what each is given. Starting and stopping is here.
 
-Roles run side by side under their leases: one for each medium account (both directions), the brain, the actors.
+Roles run side by side under their leases: one for each medium account (both directions), the brain, the actors. In one
+process all of them; on a shared broker any of them in any number of processes, of which one holds each account, one is
+the brain, and all run actions.
 """
 
 import asyncio
+import hashlib
 import logging
 import os
 import socket
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -18,8 +22,10 @@ from actors.primitives import contacts as contact_cards
 from actors.primitives import notes as note_primitives
 from actors.primitives import tasks as task_primitives
 from actors.primitives import transcripts
+from actors.sandbox import found as sandboxes
 from actors.sandbox.gate.policy import Grant, Policy
 from actors.sandbox.host import Sandbox
+from actors.sharing import Alone, Beside, role_of
 from actors.supervisor import ActionHost
 from actors.workshop import Box, Caller, Limits, Primitive, Workshop
 from brain.contacts import Contact, Contacts, contact_key, owner
@@ -28,14 +34,14 @@ from brain.manager import Manager
 from frontdesk.console import Console
 from frontdesk.history import LaneHistory, sees
 from frontdesk.isolation import choose
-from frontdesk.store import views_file
+from frontdesk.store import ROLES, is_shared, open_broker
+from frontdesk.upkeep import views_file
 from gateway import live
 from gateway.addresses import Address, journal_key
-from gateway.broker.protocol import Broker, Unconfirmed
-from gateway.broker.sqlite import SqliteBroker
+from gateway.broker.protocol import Broker, Shared, Unconfirmed
 from gateway.clock import utc_now
 from gateway.events import MediumFact, Person, identity_of
-from gateway.holding import Guard, supervise
+from gateway.holding import Guard, Role, supervise
 from gateway.journal import publish
 from gateway.keeping import Keeper
 from gateway.live import LiveSignal
@@ -53,6 +59,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 10.0
+SHARED_LEASE_SECONDS = 2.0  # whoever takes over waits for it; whole seconds
 STOP_SECONDS = 8.0
 
 
@@ -71,10 +78,10 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class App:
-    """One gateway process with all roles."""
+    """One gateway process with some or all of the roles."""
 
-    def __init__(self, settings: Settings, parts: Parts) -> None:
-        self.settings, self.parts = settings, parts
+    def __init__(self, settings: Settings, parts: Parts, roles: Collection[str] = ROLES) -> None:
+        self.settings, self.parts, self.roles = settings, parts, roles
         self.worker = f"{socket.gethostname()}-{os.getpid()}"
         self.manager: Manager | None = None
         self.actions: ActionHost | None = None
@@ -84,8 +91,8 @@ class App:
         self._slack_made: Medium | None = None  # outlives a restart of its role: it remembers its threads
 
     async def run(self) -> None:
-        """Until cancelled; then every role ends cleanly, within STOP_SECONDS. Raises StoreUnusable."""
-        broker = self.broker = SqliteBroker(self.settings.store.path, self.parts.operator)
+        """Until cancelled; then every role ends cleanly, within STOP_SECONDS. Raises BrokerUnusable."""
+        broker = self.broker = await open_broker(self.settings, self.parts.operator)
         tasks = [asyncio.create_task(role, name=name) for name, role in self._roles(broker).items()]
         self.parts.started()
         try:
@@ -102,12 +109,31 @@ class App:
             await broker.close()
 
     def _roles(self, broker: Broker) -> dict[str, Coroutine[None, None, None]]:
-        roles = {f"medium-{account}": partial(self._medium, broker, make) for account, make in self._makes(broker)}
-        if self.settings.mediums.slack is not None:
-            roles["medium-slack"] = partial(self._slack, broker)
-        roles |= {"brain": partial(self._brain, broker), "actors": partial(self._actors, broker)}
-        roles["keeper"] = partial(Keeper(broker, views_file(self.settings.store.path)).run)
-        return {key: supervise(broker, key, LEASE_SECONDS, work) for key, work in roles.items()}
+        roles: dict[str, Role] = {}
+        if "mediums" in self.roles:
+            makes = self._makes(broker)
+            roles |= {f"medium-{journal_key(account)}": partial(self._medium, broker, make) for account, make in makes}
+            if self.settings.mediums.slack is not None:
+                roles["medium-slack"] = partial(self._slack, broker)
+        if "brain" in self.roles:
+            roles["brain"] = partial(self._brain, broker)
+        if "actors" in self.roles:
+            roles[f"{role_of(self._machine)}{os.getpid()}"] = partial(self._actors, broker)
+        if not is_shared(self.settings):  # the views are a file of one machine: elsewhere nothing is forgotten
+            roles["keeper"] = Keeper(broker, views_file(self.settings.store.path)).run
+        seconds = SHARED_LEASE_SECONDS if is_shared(self.settings) else LEASE_SECONDS
+        return {key: supervise(broker, key, seconds, work) for key, work in roles.items()}
+
+    @property
+    def _machine(self) -> str:
+        """Where sandboxes can be found again: this machine, and the folder in which they are."""
+        folder = hashlib.sha256(str(self._sandboxes).encode()).hexdigest()[:8]
+        return f"{journal_key(socket.gethostname())}-{folder}"
+
+    @property
+    def _sandboxes(self) -> Path:
+        path = self.settings.store.path.resolve()
+        return path.parent / f"{path.name}.actions"
 
     # --- mediums -----------------------------------------------------------------------------------------------------
 
@@ -127,7 +153,7 @@ class App:
                     person=owner(self.people).name,
                     assistant=self.settings.assistant.name,
                     banner=self.parts.banner,
-                    console=Console(self),
+                    console=Console(broker, self.people, self.settings.assistant.name),
                 )
 
             made.append((LocalMedium.account, local))
@@ -165,6 +191,7 @@ class App:
 
         signals: asyncio.Queue[LiveSignal] = asyncio.Queue(200)
         unwatch = broker.watch(live.subject(medium.account), partial(_offer, signals))
+        broker.signal(live.AGAIN, b"")
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(medium.receive(publish_fact), name=f"receive {medium.account}")
@@ -210,7 +237,7 @@ class App:
             *self.parts.primitives,
         ]
         stubs = actor_prompt.stubs(primitives)
-        folder = settings.store.path.resolve().parent / f"{settings.store.path.name}.actions"
+        folder = self._sandboxes
         choice = await choose(settings.sandbox)
         for line in choice.careful:
             self.parts.operator(line)
@@ -255,8 +282,11 @@ class App:
             notes=partial(self._noted, notes),
             told=actor_prompt.granted((one.name, one.host) for one in secrets),
             waiting=lambda key, after: host.waiting(key, after),  # noqa: PLW0108 - the host is made below
+            check=guard.check,
+            sandboxes=partial(sandboxes.running, folder),
         )
-        host = self.actions = ActionHost(broker, guard, self.worker, work)
+        sharing = Beside(cast(Shared, broker), guard.lease, self._machine) if is_shared(settings) else Alone(broker)
+        host = self.actions = ActionHost(broker, guard, self.worker, work, sharing)
         await host.run()
 
     def _whose(self, person: Person) -> str:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from gateway.settings import Settings
 
 DEFAULT_CONFIG = "config.toml"
+ROLES = ("mediums", "brain", "actors")
+ROLES_TEXT = ",".join(ROLES)
 config_option = click.option(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -40,16 +42,24 @@ def demo(plain: bool, data: Path | None, model: str | None, pace: float, listen:
     sys.exit(asyncio.run(run(options)))
 
 
+def _roles(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
+    roles = tuple(dict.fromkeys(role.strip() for role in text.split(",")))
+    if unknown := [role for role in roles if role not in ROLES]:
+        raise click.BadParameter(f"there is no role {unknown[0]!r}: write some of {ROLES_TEXT}")
+    return roles
+
+
 @main.command()
 @config_option
+@click.option("--roles", default=ROLES_TEXT, show_default=True, callback=_roles, help="Which parts run here.")
 @click.option("--verbose", is_flag=True, help="Log everything, still without secrets.")
-def run(config: Path | None, verbose: bool) -> None:
+def run(config: Path | None, roles: tuple[str, ...], verbose: bool) -> None:
     """Start the gateway."""
     from frontdesk.serve import CannotStart, serve
 
     settings = _settings(config)
     try:
-        asyncio.run(serve(settings, verbose=verbose))
+        asyncio.run(serve(settings, roles=roles, verbose=verbose))
     except CannotStart as error:
         raise click.ClickException(str(error)) from error
 
@@ -79,17 +89,27 @@ def trace(config: Path | None, message: str) -> None:
     _look(config, "trace", message)
 
 
+def _store(config: Path | None) -> Path:
+    """The file that search, rebuild, erase and backup work on."""
+    settings = _settings(config)
+    if settings.broker.url != "sqlite":
+        raise click.ClickException(
+            f'this works on the file of [broker] url = "sqlite" alone; here {settings.broker.url} keeps everything.'
+        )
+    return settings.store.path
+
+
 @main.command()
 @config_option
 @click.argument("text")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
 def search(config: Path | None, text: str, limit: int) -> None:
     """Find messages with these words, in all conversations. For whoever runs the gateway."""
-    from frontdesk import store
+    from frontdesk import upkeep
     from gateway.keeping import ViewsFailed
 
     try:
-        lines = store.search(_settings(config).store.path, text, limit)
+        lines = upkeep.search(_store(config), text, limit)
     except ViewsFailed as error:
         raise click.ClickException(str(error)) from error
     click.echo("\n".join(lines) or "Nothing was found.")
@@ -99,12 +119,12 @@ def search(config: Path | None, text: str, limit: int) -> None:
 @config_option
 def rebuild(config: Path | None) -> None:
     """Make the search index and the other views anew from the journals. The gateway must not run."""
-    from frontdesk import store
+    from frontdesk import upkeep
     from gateway.broker.sqlite_file import StoreUnusable
     from gateway.keeping import ViewsFailed
 
     try:
-        number = asyncio.run(store.rebuild(_settings(config).store.path))
+        number = asyncio.run(upkeep.rebuild(_store(config)))
     except (StoreUnusable, ViewsFailed) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"Made anew from {number} entries.")
@@ -127,8 +147,8 @@ def erase(config: Path | None, address: str, yes: bool) -> None:
         person = Address.parse(address)
         if not yes:
             click.confirm(f"Erase all that {person} said, and the work done for them? It cannot be undone", abort=True)
-        settings = _settings(config)
-        report = asyncio.run(erase_person(settings.store.path, person, key_of(people(settings), person)))
+        settings, store = _settings(config), _store(config)
+        report = asyncio.run(erase_person(store, person, key_of(people(settings), person)))
     except (ValueError, StoreUnusable, ViewsFailed, Undecodable) as error:
         raise click.ClickException(str(error)) from error
     click.echo(
@@ -142,11 +162,11 @@ def erase(config: Path | None, address: str, yes: bool) -> None:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def backup(config: Path | None, file: Path) -> None:
     """Copy the store to FILE (and its views beside it), also while the gateway runs."""
-    from frontdesk import store
+    from frontdesk import upkeep
     from gateway.broker.sqlite_file import StoreUnusable
 
     try:
-        written = store.backup(_settings(config).store.path, file)
+        written = upkeep.backup(_store(config), file)
     except (StoreUnusable, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"Written and checked: {', '.join(map(str, written))}. To restore, see README.")

@@ -1,23 +1,20 @@
 """What the local page, the terminal and the command line can look up: why, what runs, which code. Markdown, read only.
 
-It reads the folds of the running gateway, and for an action that has ended its journal.
+It folds what is stored, whoever wrote it: so it works beside the brain and without it.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from actors.entries import ActionEntry
 from actors.journal import ActionState
 from brain import prompt
-from brain.contacts import owner
+from brain.contacts import Contact, owner
 from brain.controls import status
-from brain.entries import Act, Decision, Speak, Steer, Wait, Withdraw
-from brain.lane import Lane
+from brain.entries import Act, Decision, LaneEntry, Speak, Steer, Wait, Withdraw
 from brain.state import ActionView, Exchange, LaneState
+from gateway.broker.protocol import Broker
 from gateway.events import MessageReceived, Ref
-from gateway.journal import fold_stored
-
-if TYPE_CHECKING:
-    from frontdesk.app import App
+from gateway.journal import Follower
 
 TURNS_SHOWN = 3
 
@@ -25,52 +22,45 @@ TURNS_SHOWN = 3
 class Console:
     """Of the owner's conversation: the local page is the owner's alone."""
 
-    def __init__(self, app: "App") -> None:
-        self._app = app
+    def __init__(self, broker: Broker, people: Sequence[Contact], assistant: str) -> None:
+        self._broker = broker
+        contact = owner(list(people))
+        self._frame = prompt.Frame(assistant, contact, False)
+        conversation = f"p-{contact.key}"
+        self._lane = Follower(broker, f"log.lane.{conversation}", LaneState(conversation), LaneEntry)
 
     async def trace(self, about: str) -> str:
         """Why: the turns about a message (`m12`, or its identity), or the last few."""
-        lane = self._lane()
-        state = lane.journal.state
+        state = await self._lane.now()
         found = [exchange for exchange in state.exchanges if not about or _is_about(exchange, about)]
         if not found:
             raise LookupError(f"No turn about {about}." if about else "Nothing was decided yet.")
-        return "\n\n".join(_turn(exchange, state, lane.frame) for exchange in found[-TURNS_SHOWN:])
+        return "\n\n".join(_turn(exchange, state, self._frame) for exchange in found[-TURNS_SHOWN:])
 
     async def code(self, about: str) -> str:
         """The Python that an action ran: by label or name, or the newest."""
-        action = self._action(about)
-        state = await self._fold(action.key)
+        action = self._action(about, await self._lane.now())
+        state = await Follower(self._broker, f"log.act.{action.key}", ActionState(action.key), ActionEntry).now()
         if not state.code:
             return f"**{action.name}** ({action.label}) has not run any code."
         cells = "\n\n".join(f"`{cell}`\n\n```python\n{code.strip()}\n```" for cell, code in state.code)
         return f"**{action.name}** ({action.label}) ran:\n\n{cells}"
 
     async def actions(self) -> str:
-        state = self._lane().journal.state
+        state = await self._lane.now()
+        if not state.turns:
+            raise LookupError("Nothing was said here yet.")
         ended = [action for action in state.actions.values() if not action.in_flight]
         lines = [status(state), *(f"- {a.name} ({a.label}) {a.phase}: {a.last[:200]}" for a in ended[-10:])]
         return "\n".join(lines)
 
-    def _lane(self) -> Lane:
-        manager = self._app.manager
-        conversation = f"p-{owner(self._app.people).key}"
-        for lane in manager.lanes() if manager else ():
-            if lane.journal.state.conversation == conversation:
-                return lane
-        raise LookupError("Nothing was said here yet.")
-
-    def _action(self, about: str) -> ActionView:
-        actions = list(self._lane().journal.state.actions.values())
+    def _action(self, about: str, state: LaneState) -> ActionView:
+        actions = list(state.actions.values())
         found = [a for a in actions if not about or about in (a.label, a.name)]
         if not found:
             known = ", ".join(f"{a.label} {a.name}" for a in actions) or "none"
             raise LookupError(f"There is no action {about}. There are: {known}.")
         return found[-1]
-
-    async def _fold(self, key: str) -> ActionState:
-        assert self._app.broker is not None
-        return await fold_stored(self._app.broker, f"log.act.{key}", ActionState(key), ActionEntry)
 
 
 def _is_about(exchange: Exchange, about: str) -> bool:

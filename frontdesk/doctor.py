@@ -10,8 +10,10 @@ import click
 
 from actors.sandbox.host import Sandbox
 from actors.sandbox.words import CellDone, Happening
+from frontdesk import store
 from frontdesk.isolation import choose
 from frontdesk.models import REHEARSAL, Models
+from gateway.broker.protocol import BrokerUnusable
 from gateway.broker.sqlite import SqliteBroker
 from gateway.broker.sqlite_file import StoreUnusable
 from gateway.llm.model import Model, ModelError, Request
@@ -53,6 +55,8 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
 
 
 async def _store(settings: Settings) -> Finding:
+    if store.is_shared(settings):
+        return await _shared(settings)
     try:
         broker = SqliteBroker(settings.store.path)
     except StoreUnusable as error:
@@ -61,6 +65,16 @@ async def _store(settings: Settings) -> Finding:
         return Finding(part="store", well=running, text=text)
     await broker.close()
     return Finding(part="store", well=True, text=f"{settings.store.path} can be written")
+
+
+async def _shared(settings: Settings) -> Finding:
+    try:
+        store.check(settings, store.ROLES)
+        broker = await store.open_broker(settings)
+    except BrokerUnusable as error:
+        return Finding(part="broker", well=False, text=str(error))
+    await broker.close()
+    return Finding(part="broker", well=True, text=f"{settings.broker.url} answers, and its streams are set up right")
 
 
 async def _models(settings: Settings) -> AsyncIterator[Finding]:

@@ -21,8 +21,8 @@ from actors.sandbox.host import Sandbox
 from actors.sandbox.isolation.bare import Bare
 from brain.entries import LaneEntry
 from brain.state import LaneFrozen
-from frontdesk.store import rebuild_with, views_file
 from frontdesk.tombstones import NAME, TOMBSTONE, Erased, authors
+from frontdesk.upkeep import rebuild_with, views_file
 from gateway import views
 from gateway.addresses import Address
 from gateway.broker.protocol import Stored

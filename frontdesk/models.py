@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from frontdesk.rehearsal import desk_model, worker_model
 from gateway.llm.chain import Chain
@@ -24,8 +24,14 @@ class Models:
     """`start` them inside the loop, `close` them at the end."""
 
     def __init__(
-        self, settings: Settings, notice: Callable[[str], None], *, pace_seconds: float = PACE_SECONDS
+        self,
+        settings: Settings,
+        notice: Callable[[str], None],
+        *,
+        pace_seconds: float = PACE_SECONDS,
+        roles: Collection[str] = ("brain", "actors"),
     ) -> None:
+        self._roles = roles
         self._helpers: dict[str, HelperProcess] = {}
         self.brain = self._model(settings.model, BRAIN, "model", desk_model, notice)
         self.actors = self._model(
@@ -41,7 +47,9 @@ class Models:
         """The conversation's at once; the actors' a little later, so that it does not slow down the start."""
         loop = asyncio.get_running_loop()
         for label, helper in self._helpers.items():
-            loop.call_later(0.0 if label == BRAIN else ACTORS_AFTER_SECONDS, helper.start)
+            if label in self._roles:
+                later = label != BRAIN and BRAIN in self._roles
+                loop.call_later(ACTORS_AFTER_SECONDS if later else 0.0, helper.start)
 
     async def close(self) -> None:
         for helper in self._helpers.values():

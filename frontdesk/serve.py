@@ -6,15 +6,17 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from actors.workshop import Primitive
+from frontdesk import store
 from frontdesk.app import App, Parts
 from frontdesk.isolation import Choice, choose
 from frontdesk.models import REHEARSAL, Models
+from frontdesk.store import ROLES
 from gateway import logs
-from gateway.broker.sqlite_file import StoreUnusable
+from gateway.broker.protocol import BrokerUnusable
 from gateway.hiding import hide_memory
 from gateway.holding import CannotServe
 from gateway.settings import Settings, all_secrets
@@ -46,16 +48,21 @@ async def serve(
     *,
     primitives: Callable[[Settings], Sequence[Primitive]] = lambda settings: (),
     pace_seconds: float = 1.0,
+    roles: Collection[str] = ROLES,
     verbose: bool = False,
 ) -> None:
     """Until SIGTERM or SIGINT, then ends cleanly. Raises CannotStart."""
+    try:
+        store.check(settings, roles)
+    except BrokerUnusable as error:
+        raise CannotStart(str(error)) from error
     if settings.model.name is None or settings.actor_model.name is None:
         raise CannotStart('no model is set: write [model] name = "openai/…" (or "rehearsal") in config.toml.')
     hide_memory()
-    token = local_token(settings)
-    scrub = logs.Scrubber([*all_secrets(settings), token])
+    token = local_token(settings) if "mediums" in roles else ""
+    scrub = logs.Scrubber([*all_secrets(settings), *([token] if token else [])])
     logs.setup(scrub, verbose=verbose)
-    models = Models(settings, logs.operator, pace_seconds=pace_seconds)
+    models = Models(settings, logs.operator, pace_seconds=pace_seconds, roles=roles)
     choice = await choose(settings.sandbox)
     app = App(
         settings,
@@ -69,6 +76,7 @@ async def serve(
             started=models.start,
             opened=_say_opened,
         ),
+        roles,
     )
     for line in banner(settings, choice):
         print(line, file=sys.stderr)  # noqa: T201 - before anything else, for whoever starts it
@@ -79,7 +87,7 @@ async def serve(
         await running
     except asyncio.CancelledError:
         return
-    except (StoreUnusable, CannotServe) as error:
+    except (BrokerUnusable, CannotServe) as error:
         raise CannotStart(str(error)) from error
     finally:
         await models.close()

@@ -1,69 +1,46 @@
-"""What the operator does with the store: search, rebuild the views, back it up. Each for itself, none in a gateway."""
+"""Which broker the settings ask for, opened; and which roles a process may have on it."""
 
-import asyncio
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import importlib
+import logging
+import sys
+from collections.abc import Callable, Collection
 
-from actors.accounts import ActionRows
-from brain import history
-from brain.history import Found, LaneRows
-from gateway import views
-from gateway.broker import sqlite_file
-from gateway.broker.protocol import Broker, Stored
+from gateway.broker.protocol import Broker, BrokerUnusable
 from gateway.broker.sqlite import SqliteBroker
-from gateway.views import ViewsFile
+from gateway.settings import Settings
+
+log = logging.getLogger(__name__)
+ROLES = ("mediums", "brain", "actors")
+NATS_PY = "nats-py>=2.16"
 
 
-def views_file(store: Path) -> ViewsFile:
-    """As the gateway keeps it."""
-    return ViewsFile(views.path_of(store), [LaneRows(), ActionRows()])
+def is_shared(settings: Settings) -> bool:
+    """Several processes may work on it."""
+    return settings.broker.url != "sqlite"
 
 
-def lines_of(found: Sequence[Found]) -> Iterator[str]:
-    for one in found:
-        who = f"{one.name} ({one.who})" if one.who else "the assistant"
-        outcome = "" if one.outcome in ("received", "sent") else f", {one.outcome or 'outcome no longer known'}"
-        at = one.at.strftime("%Y-%m-%d %H:%M")
-        yield f"{at} UTC  {one.medium} {one.place}  {who}{outcome}  [{one.conversation}]"
-        yield f"    {' '.join(one.text.split())[:300]}"
+def check(settings: Settings, roles: Collection[str]) -> None:
+    """Whether it can be opened for these roles at all. Raises BrokerUnusable."""
+    if is_shared(settings):
+        try:
+            importlib.import_module("nats")
+        except ImportError as error:
+            command = f'{sys.executable} -m pip install "{NATS_PY}"'
+            raise BrokerUnusable(
+                f'[broker] url = "{settings.broker.url}" needs the package nats-py: {command}'
+            ) from error
+    if not is_shared(settings) and {*roles} != {*ROLES}:
+        raise BrokerUnusable(
+            f'--roles {",".join(roles)} is for several processes, and [broker] url = "sqlite" is a file that one '
+            'process has alone: leave --roles out, or set [broker] url = "nats://host:4222".'
+        )
 
 
-def search(store: Path, words: str, limit: int) -> list[str]:
-    """Raises ViewsFailed."""
-    return [*lines_of(history.searched(store, words, limit))]
+async def open_broker(settings: Settings, operator: Callable[[str], None] = log.error) -> Broker:
+    """`operator` hears when it can no longer be written. Raises BrokerUnusable."""
+    if not is_shared(settings):
+        return SqliteBroker(settings.store.path, operator)
+    from gateway.broker.nats import JetStreamBroker
 
-
-async def rebuild(store: Path) -> int:
-    """The views anew; the number of entries read. Raises StoreUnusable (a gateway is running), ViewsFailed."""
-    broker = SqliteBroker(store)
-    try:
-        return await rebuild_with(broker, views_file(store))
-    finally:
-        await broker.close()
-
-
-async def rebuild_with(broker: Broker, file: ViewsFile) -> int:
-    """Reads one journal after the other: none but the longest has to fit in memory."""
-    loop = asyncio.get_running_loop()
-    names = await broker.subjects("log.>")
-
-    def journals() -> Iterator[Sequence[Stored]]:
-        for name in names:
-            entries = asyncio.run_coroutine_threadsafe(broker.read(name), loop).result()
-            if entries:
-                yield entries
-
-    try:
-        return await asyncio.to_thread(file.rebuild, journals())
-    finally:
-        await asyncio.to_thread(file.close)
-
-
-def backup(store: Path, target: Path) -> list[Path]:
-    """Of both files, also while a gateway runs; what was written. Raises StoreUnusable."""
-    sqlite_file.copy(store, target)
-    written = [target]
-    if views.path_of(store).exists():
-        sqlite_file.copy(views.path_of(store), views.path_of(target))
-        written.append(views.path_of(target))
-    return written
+    token = settings.broker.token.reveal() if settings.broker.token else None
+    return await JetStreamBroker.connect(settings.broker.url, token=token)

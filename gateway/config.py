@@ -20,6 +20,7 @@ import msgspec
 from gateway.addresses import Address
 from gateway.settings import (
     NOT_YET,
+    BrokerUrl,
     HostPattern,
     HttpUrl,
     Listen,
@@ -31,6 +32,7 @@ from gateway.settings import (
     StoreSettings,
     Table,
     WebSettings,
+    broker_url,
     duration,
     host_pattern,
     http_url,
@@ -102,6 +104,7 @@ class _Reader:
         self._parse: dict[Any, Callable[[str], Any]] = {
             Address: _address,
             HostPattern: host_pattern,
+            BrokerUrl: broker_url,
             HttpUrl: http_url,
             Listen: Listen.parse,
             MailAddress: mail_address,

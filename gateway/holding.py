@@ -8,11 +8,12 @@ import logging
 import uuid
 from collections.abc import Awaitable, Callable
 
-from gateway.broker.protocol import Broker, Deposed, Lease, Unconfirmed
+from gateway.broker.protocol import Broker, BrokerUnusable, Deposed, Lease, Unconfirmed
 from gateway.clock import boot_seconds
 
 log = logging.getLogger(__name__)
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 30.0
+DEPOSED_PAUSE_SECONDS = 1.0
 HEALTHY_SECONDS = 60.0  # a round that lasted so long begins the back-off anew
 
 
@@ -24,13 +25,13 @@ class Guard:
     """What stands before every effect of a holder."""
 
     def __init__(self, lease: Lease) -> None:
-        self._lease = lease
+        self.lease = lease
 
     def holds(self) -> bool:
-        return boot_seconds() < self._lease.deadline
+        return boot_seconds() < self.lease.deadline
 
     def check(self) -> None:
-        if boot_seconds() >= self._lease.deadline:
+        if boot_seconds() >= self.lease.deadline:
             raise Deposed("the lease ran out here: no effect may leave")
 
 
@@ -40,8 +41,13 @@ Role = Callable[[Guard], Awaitable[None]]
 async def hold(broker: Broker, key: str, ttl_seconds: float, work: Role) -> None:
     """Waits for the lease, then runs `work` while it lasts. Raises Deposed (in a group) when it is lost."""
     holder = uuid.uuid4().hex  # of this incarnation: a worker's name can come back, or exist twice
+    stands_by = False
     while (lease := await _try_lease(broker, key, holder, ttl_seconds)) is None:
+        if not stands_by:
+            log.info("%s: another process has it; standing by", key)
+        stands_by = True
         await asyncio.sleep(ttl_seconds / 10)
+    log.info("%s: held here", key)
     try:
         async with asyncio.TaskGroup() as group:
             renewing = group.create_task(_renew(lease, ttl_seconds))
@@ -71,7 +77,7 @@ async def _renew(lease: Lease, ttl_seconds: float) -> None:
 async def supervise(broker: Broker, key: str, ttl_seconds: float, work: Role) -> None:
     """A role for as long as the process lives: standby, holder, deposed or failed, standby again with back-off.
 
-    Raises CannotServe when that is why it failed.
+    Raises CannotServe or BrokerUnusable when that is why it failed.
 
     Each round is a task of its own. Python 3.11's TaskGroup drops a cancellation that meets an error, and leaves
     `cancelling()` at 1 after an ordinary one, so neither can be asked here.
@@ -85,17 +91,24 @@ async def supervise(broker: Broker, key: str, ttl_seconds: float, work: Role) ->
         finally:
             turn.cancel()
             await asyncio.wait({turn})
-        error = None if turn.cancelled() else turn.exception()
+            error = None if turn.cancelled() else turn.exception()
         if hopeless := _hopeless(error):
             raise hopeless
         if boot_seconds() - began > HEALTHY_SECONDS:
             pause = FIRST_PAUSE_SECONDS
         log.error("%s stopped and starts again in %.1f s", key, pause, exc_info=error)
         await asyncio.sleep(pause)
-        pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+        pause = min(pause * 2, DEPOSED_PAUSE_SECONDS if _deposed(error) else LONGEST_PAUSE_SECONDS)
 
 
-def _hopeless(error: BaseException | None) -> CannotServe | None:
+def _deposed(error: BaseException | None) -> bool:
+    """It lost what it held, and nothing else is wrong: waiting for the lease is pause enough."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(_deposed(inner) for inner in error.exceptions)
+    return isinstance(error, Deposed | Unconfirmed)
+
+
+def _hopeless(error: BaseException | None) -> CannotServe | BrokerUnusable | None:
     if isinstance(error, BaseExceptionGroup):
         return next((found for inner in error.exceptions if (found := _hopeless(inner))), None)
-    return error if isinstance(error, CannotServe) else None
+    return error if isinstance(error, CannotServe | BrokerUnusable) else None

@@ -247,8 +247,9 @@ class Journal(Generic[S]):
 class Folding(Generic[S]):
     """Entries into a state, whether or not they begin with a snapshot; `entries` is the union of what may come."""
 
-    def __init__(self, state: S, entries: Any) -> None:
-        self.state, self.entries = state, entries | Snapshot
+    def __init__(self, state: S, entries: Any, *, skips: bool = False) -> None:
+        """`skips`: what lies before a snapshot may have been forgotten before it was read."""
+        self.state, self.entries, self._skips = state, entries | Snapshot, skips
         self._snapshots = Gathering()
         self._fresh = True
         self._since, self._since_bytes, self._last_bytes = 0, 0, 0
@@ -264,7 +265,7 @@ class Folding(Generic[S]):
             self.state.apply(entry)
         elif (whole := self._snapshots.take(sequence, entry)) is not None:
             self._since, self._since_bytes, self._last_bytes = 0, 0, len(whole)
-            if self._fresh:  # else all that it holds was folded one by one
+            if self._fresh or self._skips:  # else all that it holds was folded one by one
                 self.state.thaw(whole)
             self._fresh = False
 
@@ -326,6 +327,24 @@ def forget_emitted(outgoing: list[Outgoing], through: Ref) -> None:
     outgoing[:] = [item for item in outgoing if item.ref > through]
 
 
+class Follower(Generic[S]):
+    """The fold of somebody else's journal: read only, never owned."""
+
+    def __init__(self, broker: Broker, subject: str, state: S, entries: Any) -> None:
+        self._broker, self._subject = broker, subject
+        self._folding = Folding(state, entries, skips=True)
+        self._tail = 0
+        self._turn = asyncio.Lock()
+
+    async def now(self) -> S:
+        """With all that was confirmed before the call. Raises Unconfirmed."""
+        async with self._turn:
+            for stored in await self._broker.read(self._subject, after=self._tail):
+                self._folding.take(stored.sequence, unstamped(stored, self._folding.entries)[2], len(stored.data))
+                self._tail = stored.sequence
+            return self._folding.state
+
+
 def fold(state: S, entries: Sequence[Any]) -> S:
     for entry in entries:
         state.apply(entry)
@@ -338,6 +357,7 @@ def _pauses() -> list[float]:
 
 __all__ = [
     "Emitted",
+    "Follower",
     "Journal",
     "Outgoing",
     "Owned",

@@ -1,7 +1,8 @@
 """What may be lost: who is typing, what is in flight, which messages were just decided.
 
 Told by the brain as signals on `live.<account>` to the medium that shows it; a medium that cannot show a thing ignores
-it. Whoever comes late is told again: the brain repeats `ActionsShown` on each change and at its own start.
+it. Whoever comes late is told again: the brain repeats what is shown on each change, at its own start, and when a
+medium starts and asks for it on AGAIN.
 """
 
 from datetime import datetime
@@ -53,6 +54,8 @@ class TurnDecided(Tagged, frozen=True, kw_only=True):
     silence: str = ""
     passed_on: str = ""
 
+
+AGAIN = "again"
 
 LiveSignal = Typing | ActionsShown | TurnDecided
 

@@ -25,7 +25,6 @@ NOT_YET = frozenset(
         "model.tool_calls = 'schema'",
         "model.actor.max_usd_per_day",
         "model.actor.tool_calls = 'schema'",
-        "broker.url = 'nats://*'",
         "mediums.slack.signing_secret",
         "mediums.slack.listen",
         "access.unknown = 'pair'",
@@ -107,6 +106,21 @@ def host_pattern(text: str) -> HostPattern:
     return HostPattern(text.lower())
 
 
+BrokerUrl = NewType("BrokerUrl", str)
+
+
+def broker_url(text: str) -> BrokerUrl:
+    """ "sqlite", or the address of a NATS server. Raises ValueError, without the text: a password may stand in it."""
+    if text == "sqlite":
+        return BrokerUrl(text)
+    url = urlsplit(text)
+    if url.username or url.password:
+        raise ValueError("has a name or a password in it: leave them out; a token has its own place, broker.token")
+    if url.scheme not in ("nats", "tls") or not url.hostname or url.path.strip("/"):
+        raise ValueError('must be "sqlite", or where a NATS server listens: write "nats://host:4222"')
+    return BrokerUrl(text.rstrip("/"))
+
+
 class Table(msgspec.Struct, frozen=True, kw_only=True):
     """A table of config.toml."""
 
@@ -150,7 +164,10 @@ class StoreSettings(Table, frozen=True, kw_only=True):
 
 
 class BrokerSettings(Table, frozen=True, kw_only=True):
-    url: Literal["sqlite"] = "sqlite"
+    """`token` is what the NATS server asks for, if it does."""
+
+    url: BrokerUrl = BrokerUrl("sqlite")
+    token: Secret | None = None
 
 
 class TelegramSettings(Table, frozen=True, kw_only=True):

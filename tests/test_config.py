@@ -223,7 +223,8 @@ def test_a_mistake_does_not_show_what_may_be_a_secret(refusal, text):
         ("[actor_model]", "actor_model: there is no such key: did you mean model?"),
         (
             "[sandbox]\ntoken = 'x'",
-            "sandbox.token: there is no such key here: it belongs under [mediums.telegram] or [mediums.web]",
+            "sandbox.token: there is no such key here: "
+            "it belongs under [broker] or [mediums.telegram] or [mediums.web]",
         ),
         ("[store]\nzzz = 1", "store.zzz: there is no such key: leave it out (config.example.toml shows all)"),
         ("[assistant]\nname = 5", 'assistant.name = 5: must be a text in "quotes"'),
@@ -253,7 +254,14 @@ def test_a_mistake_does_not_show_what_may_be_a_secret(refusal, text):
         ("model = 3", "model: must be a table, with its keys below it"),
         ("[sandbox]\nallow_unisolated = 'yes'", 'sandbox.allow_unisolated = "yes": must be true or false'),
         ("[access]\nunknown = 'welcome'", 'access.unknown = "welcome": must be "ignore" or "reply"'),
-        ("[broker]\nurl = 'redis://ana:123@x'", 'broker.url: must be "sqlite"'),
+        (
+            "[broker]\nurl = 'redis://x'",
+            'broker.url: must be "sqlite", or where a NATS server listens: write "nats://host:4222"',
+        ),
+        (
+            "[broker]\nurl = 'nats://ana:123@x'",
+            "broker.url: has a name or a password in it: leave them out; a token has its own place, broker.token",
+        ),
         ("[mediums.telegram]", 'mediums.telegram.token: is missing: add token = "env:NAME"'),
         (
             "[mediums.telegram]\ntoken = 5",

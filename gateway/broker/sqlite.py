@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from gateway.broker.blobs import BlobFolder, blobs_of
 from gateway.broker.protocol import MAX_ENTRY_BYTES, Deposed, Stale, Stored, TooLarge, Unconfirmed
 from gateway.broker.signals import Signals
 from gateway.broker.sqlite_file import StoreUnusable, connect, locked, mend, opened
@@ -52,6 +53,7 @@ class SqliteBroker:
         self._recent_bytes = 0
         self._held: dict[str, SqliteLease] = {}
         self._signals = Signals()
+        self._blobs = BlobFolder(blobs_of(path))
         self._dead = False
         self._troubled_at: float | None = None
         try:
@@ -248,6 +250,15 @@ class SqliteBroker:
             return None
         self._held[key] = SqliteLease(self._held, key, ttl_seconds)
         return self._held[key]
+
+    async def put_blob(self, data: bytes) -> str:
+        try:
+            return await asyncio.to_thread(self._blobs.put, data)
+        except OSError as error:
+            raise Unconfirmed(str(error)) from error
+
+    async def get_blob(self, digest: str) -> bytes:
+        return await asyncio.to_thread(self._blobs.get, digest)
 
     def signal(self, subject: str, data: bytes) -> None:
         self._signals.send(subject, data)

@@ -9,6 +9,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from gateway.broker.protocol import BrokerUnusable
+
 BUSY_SECONDS = 10.0  # another program may hold the file (a backup, a shell): wait that long before giving up
 SCHEMA_VERSION = 1
 SCHEMA = f"""
@@ -22,13 +24,13 @@ MENDS = (
     ("full", "the disk is full: make room on it, and start again"),
     ("readonly", "it may only be read: give the user who runs this the right to write the file and its folder"),
     ("unable to open", "it cannot be opened: give the user who runs this the right to write the file and its folder"),
-    ("not a database", "it is no database, or damaged: restore a backup, or give [store] path another file"),
-    ("malformed", "it is damaged: restore a backup, or give [store] path another file"),
+    ("not a database", "it is no database, or damaged: restore a backup or give [store] path another file"),
+    ("malformed", "it is damaged: restore a backup or give [store] path another file"),
     ("disk i/o", "the disk fails, or is full: look after it, restore a backup if the file is damaged"),
 )
 
 
-class StoreUnusable(Exception):
+class StoreUnusable(BrokerUnusable):
     """The file cannot be used; the text says why and what to do."""
 
 

@@ -8,7 +8,7 @@ from brain import history
 from brain.entries import LaneEntry
 from brain.state import LaneState
 from frontdesk.history import LaneHistory
-from frontdesk.store import rebuild_with, views_file
+from frontdesk.upkeep import rebuild_with, views_file
 from gateway.broker.protocol import Stale, Unconfirmed
 from gateway.broker.sqlite import SqliteBroker
 from gateway.journal import Journal, fold_stored

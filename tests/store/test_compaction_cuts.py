@@ -7,7 +7,7 @@ import pytest
 
 from brain.entries import LaneEntry
 from brain.state import LaneState
-from frontdesk.store import views_file
+from frontdesk.upkeep import views_file
 from gateway.broker.protocol import Deposed, Stored
 from gateway.broker.sqlite import SqliteBroker
 from gateway.journal import Folding, Journal, JournalClosed, unstamped

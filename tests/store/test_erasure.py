@@ -11,7 +11,7 @@ from brain import history
 from brain.entries import LaneEntry
 from brain.state import LaneState
 from frontdesk.erase import erase
-from frontdesk.store import views_file
+from frontdesk.upkeep import views_file
 from gateway.addresses import Address
 from gateway.broker.sqlite import SqliteBroker
 from gateway.broker.sqlite_file import StoreUnusable

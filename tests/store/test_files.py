@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from brain import history
 from frontdesk.cli import main
-from frontdesk.store import backup, views_file
+from frontdesk.upkeep import backup, views_file
 from gateway.broker import sqlite_file
 from gateway.broker.protocol import Unconfirmed
 from gateway.broker.sqlite import SqliteBroker

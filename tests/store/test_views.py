@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from brain import history
 from brain.entries import Decided, Speak, Taken
 from frontdesk.cli import main
-from frontdesk.store import views_file
+from frontdesk.upkeep import views_file
 from gateway import views
 from gateway.addresses import Address, Route
 from gateway.broker.protocol import Stored

@@ -1,0 +1,184 @@
+"""Two processes run actions beside each other, and die at any time: each command is taken once, in its order.
+
+In this process, so that many deaths fit in a second: a death is a closed connection and cancelled tasks, with nothing
+released. tests/processes kills real ones.
+"""
+
+import asyncio
+import itertools
+import random
+from collections import Counter
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+
+from actors.sandbox.words import Attached
+from actors.sharing import Beside, role_of
+from actors.supervisor import ActionHost
+from actors.workshop import Limits, Workshop
+from gateway.addresses import Address
+from gateway.broker.nats import JetStreamBroker
+from gateway.events import ActionFact, Ask, Interject, Person, Ref, Start, Stop
+from gateway.holding import supervise
+from gateway.journal import publish
+from gateway.llm.model import Generation, Usage
+from gateway.record import decode
+from tests.servers.nats import WANTED
+
+ANA = Person(address=Address(medium="web", user="ana"), name="Ana")
+TREES, DEATHS = 12, 4
+prefixes = itertools.count()
+
+
+class NoBox:
+    def __init__(self, key, emit):
+        pass
+
+    async def attach(self):
+        return Attached(alive=False, stateful=False, cells=())
+
+    async def kill(self):
+        return
+
+    suspend = resume = close = kill
+
+
+class Quick:
+    """Responds with the last words that it was told."""
+
+    name = "quick"
+
+    async def generate(self, request, on_spent=None):
+        await asyncio.sleep(0.01)
+        said = [str(message["content"]) for message in request.messages if message["role"] == "user"]
+        return Generation(text=f"heard {said[-1]}", calls=(), finish="stop", usage=Usage(), model="quick")
+
+
+class Process:
+    """One that runs actions, on the one machine or another."""
+
+    def __init__(self, url, prefix, name, machine):
+        self.url, self.prefix, self.name, self.machine = url, prefix, name, machine
+        self.wrong = []
+
+    async def start(self):
+        self.broker = await JetStreamBroker.connect(self.url, prefix=self.prefix, ack_wait_seconds=0.5, window=False)
+        key = f"{role_of(self.machine)}{self.name}"
+        self.role = asyncio.create_task(supervise(self.broker, key, 1.0, self.act))
+
+    async def act(self, guard):
+        work = Workshop(
+            model=Quick(),
+            box=NoBox,
+            primitives={},
+            limits=Limits(),
+            now=lambda: datetime.now(UTC),
+            operator=self.wrong.append,
+            waiting=lambda key, after: host.waiting(key, after),  # noqa: PLW0108 - the host is made below
+            check=guard.check,
+        )
+        host = ActionHost(self.broker, guard, self.name, work, Beside(self.broker, guard.lease, self.machine))
+        await host.run()
+
+    async def die(self):
+        """Nothing that it says from now on arrives."""
+        await self.broker._client.close()
+        self.role.cancel()
+        await asyncio.wait({self.role})
+        with suppress(Exception):
+            await self.broker.close()
+
+    async def stop(self):
+        self.role.cancel()
+        await asyncio.wait({self.role})
+        await self.broker.close()
+
+
+def commands(key):
+    same = {"conversation": "p-ana", "action": key, "by": ANA}
+    yield Start(ref=Ref("p-ana", 1, int(key[1:])), name="work", query="Count", **same)
+    for n in range(2, 6):
+        kind = Ask if n % 2 else Interject
+        yield kind(ref=Ref("p-ana", n, int(key[1:])), text=f"word {n}", **same)
+    yield Stop(ref=Ref("p-ana", 6, int(key[1:])), **same)
+    yield Ask(ref=Ref("p-ana", 7, int(key[1:])), text="word 7", **same)
+
+
+async def say(broker, key, rng):
+    for command in commands(key):
+        await publish(broker, f"cmd.act.{key}", command, str(command.ref))
+        if rng.random() < 0.2:  # at least once
+            await publish(broker, f"cmd.act.{key}", command, str(command.ref))
+        await asyncio.sleep(rng.random() * 0.8)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_each_command_is_taken_once_and_in_order_whoever_dies(servers, seed):
+    if not servers:
+        pytest.skip(WANTED)
+    rng, url, prefix = random.Random(seed), servers["jetstream"].url, f"s{next(prefixes)}"
+    names = itertools.count()
+
+    async def another():
+        process = Process(url, prefix, f"p{next(names)}", rng.choice(("one", "two")))
+        await process.start()
+        return process
+
+    living = [await another(), await another()]
+    mine = await JetStreamBroker.connect(url, prefix=prefix)
+    keys = [f"a{n}" for n in range(TREES)]
+    saying = asyncio.gather(*(say(mine, key, rng) for key in keys))
+    for _ in range(DEATHS):
+        await asyncio.sleep(0.5 + rng.random())
+        await living.pop(rng.randrange(2)).die()
+        living.append(await another())
+    await saying
+    try:
+        async with asyncio.timeout(20):
+            while not all([await is_done(mine, key) for key in keys]):
+                await asyncio.sleep(0.05)
+    finally:
+        for process in living:
+            await process.stop()
+    for key in keys:
+        assert await told(mine, key) == {"ended": 1, "answered 3": 1, "answered 5": 1, "answered 7": 1}
+        assert await taken(mine, key) == [1, 2, 3, 4, 5, 6, 7]
+    assert [process.wrong for process in living] == [[], []]
+    assert await mine.claims() == {}
+    await mine.close()
+
+
+async def facts(broker, key):
+    """Each once, as a lane takes them."""
+    stored = [decode(one.data, ActionFact) for one in await broker.read(f"evt.act.{key}")]
+    return list({fact.ref: fact for fact in stored}.values())
+
+
+async def told(broker, key):
+    found = Counter()
+    for fact in await facts(broker, key):
+        match type(fact).__name__:
+            case "ActionAnswered":
+                found[f"answered {fact.command.batch}"] += 1
+            case "ActionEnded":
+                found["ended"] += 1
+            case "CommandRefused":
+                found[f"refused {fact.verb}"] += 1
+    return dict(found)
+
+
+async def is_done(broker, key):
+    found = await told(broker, key)
+    return found.get("ended") and found.get("answered 7") and key not in await broker.claims()
+
+
+async def taken(broker, key):
+    """The commands in the order in which they stand in its log."""
+    found = []
+    for one in await broker.read(f"log.act.{key}"):
+        _, _, entry = decode(one.data, tuple[int, str, dict])
+        if entry["type"] in ("Briefed", "Interjected", "Asked", "Stopped", "Refused"):
+            command = entry.get("command") or entry["start"]
+            found.append((command["ref"] if isinstance(command, dict) else command)[1])
+    return found
