@@ -4,6 +4,7 @@ An effect is written down before it is tried and after it has ended, by the id o
 after a restart is answered from the log, and one whose end nobody knows says so.
 """
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from actors.calls import NotRun, ask_child, check_steering, question, shown
@@ -18,6 +19,8 @@ from gateway.record import encode
 
 if TYPE_CHECKING:
     from actors.actor import Actor
+
+log = logging.getLogger(__name__)
 
 ABOUT_CHARACTERS = 500
 VALUE_BYTES = 100_000
@@ -141,6 +144,9 @@ async def _run(actor: "Actor", call: CellCalled, primitive: Primitive) -> None:
             value, error = None, f"the answer is larger than {VALUE_BYTES} bytes"
     except PrimitiveError as why:
         error = str(why)
+    except Exception as failure:  # the code that called must not wait for ever
+        log.exception("%s: primitives.%s failed inside", actor.key, call.method)
+        error = f"it failed inside ({type(failure).__name__}); whether anything was done is not known"
     actor.happened(EffectDone(rpc=call.rpc, value=value, error=error))
 
 
