@@ -32,17 +32,33 @@ async def town(tmp_path):
         yield made
 
 
+class Marks:
+    """What the code writes where it runs, whatever isolates it and on whichever machine."""
+
+    def __init__(self, folder):
+        self._folder = folder
+
+    def exists(self):
+        return bool(self._files())
+
+    def read_text(self):
+        return self._files()[0].read_text()
+
+    def _files(self):
+        return sorted(self._folder.glob("*/*.actions/*/workspace/marks"))
+
+
 @pytest.fixture
 def marks(tmp_path):
-    return tmp_path / "marks"
+    return Marks(tmp_path)
 
 
-def counting(marks, n=40):
-    return worker(COUNT.format(n=n, path=str(marks)))
+def counting(n=40):
+    return worker(COUNT.format(n=n, path="marks"))
 
 
 async def test_three_processes_are_one_assistant(town, marks):
-    town.worker.script(counting(marks, 3))
+    town.worker.script(counting(3))
     for roles in ("mediums", "brain", "actors"):
         town.start(roles)
     town.client.say("hello")
@@ -92,7 +108,7 @@ async def test_a_clean_stop_hands_over_at_once(town):
 
 
 async def test_an_action_moves_to_another_process_of_its_machine_with_its_sandbox(town, marks):
-    town.worker.script(counting(marks))
+    town.worker.script(counting())
     for roles in ("mediums", "brain"):
         town.start(roles)
     first = town.start("actors")
@@ -111,7 +127,7 @@ async def test_an_action_moves_to_another_process_of_its_machine_with_its_sandbo
 
 
 async def test_an_action_whose_machine_is_gone_is_folded_elsewhere_and_says_what_was_lost(town, marks):
-    town.worker.script(counting(marks))
+    town.worker.script(counting())
     for roles in ("mediums", "brain"):
         town.start(roles)
     first = town.start("actors", "one")
@@ -157,7 +173,7 @@ async def test_a_brain_that_was_frozen_is_refused_and_stands_by(town):
 
 
 async def test_a_process_of_actions_that_was_frozen_is_refused_and_its_sandbox_ends(town, marks):
-    town.worker.script(counting(marks, 600))
+    town.worker.script(counting(600))
     for roles in ("mediums", "brain"):
         town.start(roles)
     first = town.start("actors", "one")
@@ -177,7 +193,7 @@ async def test_a_process_of_actions_that_was_frozen_is_refused_and_its_sandbox_e
 
 
 async def test_a_process_of_actions_that_was_frozen_leaves_the_sandbox_to_the_one_beside_it(town, marks):
-    town.worker.script(counting(marks, 45))
+    town.worker.script(counting(45))
     for roles in ("mediums", "brain"):
         town.start(roles)
     first = town.start("actors")

@@ -18,7 +18,7 @@ async def test_the_code_that_ran_and_what_is_in_flight(stage, where):
 async def test_a_look_at_what_is_not_there_says_what_there_is(stage):
     stage.desk.on("Count").acts("count", "Count the rows", saying="On it")
     stage.worker.on("Count the rows").responds("42")
-    assert await stage.terminal.look("trace") == "Nothing was said here yet."
+    assert await stage.terminal.look("trace") == "Nothing was decided yet."
     await stage.ana.terminal("Count.").sees("42")
     assert await stage.terminal.look("trace", "m99") == "No turn about m99."
     assert await stage.terminal.look("code", "a9") == "There is no action a9. There are: a1 count."

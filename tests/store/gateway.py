@@ -13,6 +13,7 @@ from pathlib import Path
 from mediums.local import wire
 from mediums.local.client import LocalClient
 from tests.servers.openai import Received, Reply, ScriptedOpenAI, call
+from tests.staging.houses import processes_in
 
 PATIENCE_SECONDS = 40.0  # a process starts in one second on an idle machine, in many on a busy one
 TOKEN = "a-token-of-the-tests"
@@ -113,13 +114,8 @@ class Gateway:
         return LocalClient(f"http://127.0.0.1:{self.port}", TOKEN)
 
     def sandboxes(self) -> list[int]:
-        """The processes that run in this store's workspaces; they outlive a gateway."""
-        found = []
-        for process in Path("/proc").iterdir():
-            with suppress(OSError, ValueError):
-                if str(self.folder) in os.readlink(process / "cwd") and int(process.name) != os.getpid():
-                    found.append(int(process.name))
-        return found
+        """The processes of this store's sandboxes, isolated or not; they outlive a gateway."""
+        return processes_in(self.folder)
 
 
 @asynccontextmanager
