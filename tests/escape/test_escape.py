@@ -7,7 +7,6 @@ import pytest
 from tests.escape.table import COLUMNS, run, written
 from tests.sandbox.desk import hardened
 
-
 A_RACE = "halt its own zygote"
 
 
