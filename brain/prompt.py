@@ -11,9 +11,11 @@ from zoneinfo import ZoneInfo
 
 from brain.contacts import Contact
 from brain.entries import Act, Decision, Speak, Steer, Wait, Withdraw
+from brain.parts import Exchange, Heard
 from brain.quoting import indented, one_line, shortened
-from brain.state import ActionView, Exchange, Heard, LaneState, Turn
+from brain.state import LaneState, Turn
 from brain.tools import TEXT_OF, Legal, render, tool_name
+from brain.working import ActionView
 from gateway.events import (
     ActionAnswered,
     ActionChanged,
