@@ -150,9 +150,10 @@ def _line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = Non
     """`whole` is the text of a message with all that it goes on in."""
     at = item.at.astimezone(zone).strftime("%a %d %b %H:%M")
     match item.fact:
-        case MessageReceived(author=author, route=route, text=text):
+        case MessageReceived(author=author, route=route, text=text) as message:
             text = text if whole is None else whole
-            return f"[{item.label} · {route.medium} · {at} · {_one_line(author.name)}] {_indented(text)}"
+            who = _one_line(author.name) + _whom(message)
+            return f"[{item.label} · {route.medium} · {at} · {who}] {_indented(text)}"
         case ControlPressed(verb=verb, author=author, text=text):
             return f"[{item.label} · {at} · {_one_line(author.name)} pressed {verb}] {_indented(text)}".rstrip()
         case TimerFired(reason=reason):
@@ -165,6 +166,15 @@ def _line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = Non
             name = state.actions[fact.action].name if fact.action in state.actions else "an earlier action"
             what, text = _told(fact)
             return f"[{item.label} {name} {what} · {at}] {_indented(text)}".rstrip()
+
+
+def _whom(message: MessageReceived) -> str:
+    """Where several people read, what is known of whom it is for."""
+    if message.private:
+        return ""
+    if not message.addressed:
+        return ", not to you"
+    return ", to you" if message.by_name else ", in your thread"
 
 
 def _told(fact: Any) -> tuple[str, str]:

@@ -56,6 +56,15 @@ def test_names_in_a_header_cannot_close_it() -> None:
     assert line.count("]") == 1
 
 
+def test_where_several_people_read_the_model_is_told_whom_a_message_is_for() -> None:
+    talk = Talk("s-room")
+    talk.says("lunch?", private=False, addressed=False)
+    talk.says("is it done?", private=False)
+    talk.says("Bo, is it?", private=False, by_name=False)
+    heads = [line.partition("]")[0] for line in str(prompt(talk).messages[-2]["content"]).splitlines()]
+    assert [head.rpartition(", ")[2] for head in heads] == ["not to you", "to you", "in your thread"]
+
+
 def test_the_live_state_names_actions_by_what_they_are_about() -> None:
     talk = Talk()
     key = talk.starts("report")
