@@ -65,14 +65,15 @@ class Frame:
         self.instructions = f"{INSTRUCTIONS.format(assistant=assistant)}\n\nYou are speaking with {place}."
 
 
-def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime) -> Request:
+def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *, sees: bool = True) -> Request:
+    """`sees`: those whose words the turn follows may hear what is in flight."""
     state, heard = turn.state, turn.heard
     messages: list[Message] = [{"role": "system", "content": frame.instructions}]
     for exchange in state.exchanges:
         messages += _rendered(exchange, state, frame)
     events = events_text((*state.overheard, *heard), state, frame.zone)
     messages.append({"role": "user", "content": events})
-    messages.append({"role": "user", "content": live_state(state, heard, frame.zone, now)})
+    messages.append({"role": "user", "content": live_state(state, heard, frame.zone, now, sees=sees)})
     return Request(messages=messages, tools=render(tools))
 
 
@@ -193,21 +194,26 @@ def _told(fact: Any) -> tuple[str, str]:
 # --- the live state --------------------------------------------------------------------------------------------------
 
 
-def live_state(state: LaneState, heard: tuple[Heard, ...], zone: ZoneInfo, now: datetime) -> str:
+def live_state(state: LaneState, heard: tuple[Heard, ...], zone: ZoneInfo, now: datetime, *, sees: bool) -> str:
     lines = [f"(State at {now.astimezone(zone).strftime('%a %d %b %Y %H:%M')})"]
-    in_flight = state.in_flight()
-    completed = [action for action in state.actions.values() if not action.in_flight]
-    lines.append("In flight:" if in_flight else "Nothing is in flight.")
-    for action in in_flight:
-        lines.append(_action(action, now))
-        lines += [f"  open question {q.question}: {shortened(q.text, 200)}" for q in action.questions.values()]
-    if completed:
-        lines.append("Ended: " + "; ".join(f"{a.label} {a.name} {a.phase}" for a in completed[-10:]))
+    lines += _work(state, now) if sees else ["What is in flight is not for those who wrote."]
     pending = [send for send in state.sends.values() if send.outcome is None]
     if pending:
         lines.append("Not yet delivered: " + "; ".join(f"“{shortened(send.text, 60)}”" for send in pending[-5:]))
     lines.append(f"Decide about: {', '.join(dict.fromkeys(item.label for item in heard))}.")
     return "\n".join(lines)
+
+
+def _work(state: LaneState, now: datetime) -> list[str]:
+    in_flight = state.in_flight()
+    completed = [action for action in state.actions.values() if not action.in_flight]
+    lines = ["In flight:" if in_flight else "Nothing is in flight."]
+    for action in in_flight:
+        lines.append(_action(action, now))
+        lines += [f"  open question {q.question}: {shortened(q.text, 200)}" for q in action.questions.values()]
+    if completed:
+        lines.append("Ended: " + "; ".join(f"{a.label} {a.name} {a.phase}" for a in completed[-10:]))
+    return lines
 
 
 def _action(action: ActionView, now: datetime) -> str:
