@@ -7,7 +7,9 @@ import re
 
 from brain import noting
 from brain.entries import Decision, Speak, Steer, Wait
-from brain.state import ActionView, Heard, LaneState
+from brain.parts import Heard
+from brain.state import LaneState
+from brain.working import ActionView
 from gateway.actions import refusal
 from gateway.addresses import Route
 from gateway.events import ActionAnswered, ActionEnded, ControlPressed, MessageReceived, Person

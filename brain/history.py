@@ -9,7 +9,7 @@ from typing import Any
 
 from brain.emission import emissions
 from brain.entries import Decided, LaneEntry, Spent, Taken
-from brain.state import LaneFrozen
+from brain.parts import LaneFrozen
 from gateway import views
 from gateway.broker.protocol import Stored
 from gateway.events import MessageReceived, Send, SendClosed

@@ -17,8 +17,9 @@ from brain.contacts import May
 from brain.entries import Decided, Decider, Decision, LaneEntry, Spent, Taken, Wait
 from brain.generating import Made, generate
 from brain.hold import Pace, quiet_in_seconds
+from brain.parts import Heard, Timer
 from brain.showing import Shows
-from brain.state import Heard, LaneState, Timer, Turn
+from brain.state import LaneState, Turn
 from brain.tools import legal
 from gateway.clock import Now
 from gateway.events import ControlPressed, Fact, MessageReceived, Ref, TimerFired, identity_of

@@ -11,8 +11,10 @@ from typing import Any
 
 from brain.contacts import May
 from brain.entries import Act, Decision, Speak, Steer, Wait
-from brain.state import ActionView, Heard, Turn
+from brain.parts import Heard
+from brain.state import Turn
 from brain.tools import TEXT_OF, Legal, action_name
+from brain.working import ActionView
 from gateway.addresses import Route
 from gateway.events import ControlPressed, MessageReceived, Person, identity_of
 from gateway.llm.model import Generation, RawCall

@@ -8,7 +8,8 @@ import re
 from typing import Any, Literal
 
 from brain.entries import Steering
-from brain.state import ActionView, LaneState
+from brain.state import LaneState
+from brain.working import ActionView
 from gateway.actions import verbs
 from gateway.llm.model import Tool
 from gateway.record import Record

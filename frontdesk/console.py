@@ -11,7 +11,9 @@ from brain import prompt
 from brain.contacts import Contact, owner
 from brain.controls import status
 from brain.entries import Act, Decision, LaneEntry, Speak, Steer, Wait, Withdraw
-from brain.state import ActionView, Exchange, LaneState
+from brain.parts import Exchange
+from brain.state import LaneState
+from brain.working import ActionView
 from gateway.broker.protocol import Broker
 from gateway.events import MessageReceived, Ref
 from gateway.journal import Follower
