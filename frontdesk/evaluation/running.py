@@ -104,11 +104,11 @@ async def _asked(key: str, scenario: Scenario, moment: Moment, model: Model) -> 
     if moment.turn is None:
         taken = decided((), moment.ids)
         return Result(key=key, id=scenario.id, model=BY_RULE, taken=taken, right=is_right(taken, scenario))
-    tools = legal(moment.turn.state, may_act=True, may_steer=True)
+    tools = legal(moment.turn.state, moment.rights, moment.turn.askers())
     counting = _Counting(model)
     began = time.monotonic()
     try:
-        made = await generate(counting, moment.frame, moment.turn, tools, moment.now, lambda *_: None, lambda *_: True)
+        made = await generate(counting, moment.frame, moment.turn, tools, moment.now, lambda *_: None, moment.rights)
     except ModelError as error:
         return Result(key=key, id=scenario.id, model=model.name, failed=error.for_operator)
     taken = decided(made.decisions, moment.ids)
@@ -144,7 +144,7 @@ class _Counting:
 def _key(scenario: Scenario, moment: Moment, model: Model) -> str:
     asked: object = None
     if moment.turn is not None:
-        tools = legal(moment.turn.state, may_act=True, may_steer=True)
+        tools = legal(moment.turn.state, moment.rights, moment.turn.askers())
         asked = prompt.request(moment.frame, moment.turn, tools, moment.now)
     return hashlib.sha256(encode([model.name, scenario, asked])).hexdigest()[:24]
 

@@ -7,6 +7,7 @@ from brain.attention import attention
 from brain.contacts import Contact
 from brain.entries import Act, Decided, Decision, Speak, Taken
 from brain.prompt import Frame
+from brain.rights import Rights
 from brain.state import LaneState, Turn
 from brain.tools import action_name
 from frontdesk.evaluation.scenario import Scenario, Work
@@ -37,6 +38,7 @@ class Moment(Record, frozen=True, kw_only=True):
     turn: Turn | None
     frame: Frame
     ids: dict[str, str]
+    rights: Rights
     now: datetime
 
 
@@ -44,7 +46,7 @@ def staged(scenario: Scenario) -> Moment:
     stage = _Stage(scenario)
     stage.works()
     stage.history()
-    return Moment(turn=stage.turn(), frame=stage.frame(), ids=stage.ids, now=THEN)
+    return Moment(turn=stage.turn(), frame=stage.frame(), ids=stage.ids, rights=stage.rights(), now=THEN)
 
 
 class _Stage:
@@ -66,6 +68,10 @@ class _Stage:
         self._hears(self._message(self.scenario.author, self.scenario.message, self.scenario.addressed))
         heard = tuple(self.state.undecided)
         return Turn(heard=heard, state=self.state) if heard else None
+
+    def rights(self) -> Rights:
+        """Whoever speaks asked for what is in flight: what roles forbid is code's, and no model's judgement."""
+        return Rights(self.scenario.place, lambda _: "owner", lambda *_: True)
 
     # --- what is in flight -------------------------------------------------------------------------------------------
 
