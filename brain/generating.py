@@ -7,9 +7,9 @@ from collections.abc import Callable
 from datetime import datetime
 
 from brain import outage, prompt
-from brain.contacts import May
 from brain.entries import Decision
 from brain.reading import Read, read
+from brain.rights import Rights
 from brain.state import Turn
 from brain.tools import Legal
 from gateway.llm.model import Generation, Message, Model, Request, Usage, said, tool_call
@@ -31,16 +31,24 @@ class Made(Record, frozen=True, kw_only=True):
 
 
 async def generate(
-    model: Model, frame: prompt.Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, on_spent: OnSpent, may: May
+    model: Model,
+    frame: prompt.Frame,
+    turn: Turn,
+    tools: tuple[Legal, ...],
+    now: datetime,
+    on_spent: OnSpent,
+    rights: Rights,
 ) -> Made:
     """Raises ModelError. Cancelling it cancels the model's call."""
     context = prompt.context(turn.state, turn.heard, frame.zone)
-    request = prompt.request(frame, turn, tools, now)
+    askers = turn.askers()
+    sees = not askers or rights.anyone_may(askers, "see")
+    request = prompt.request(frame, turn, tools, now, sees=sees)
     generation = await model.generate(request, on_spent)
     decisions: list[Decision] = []
     usage, why = generation.usage, ""
     for mend in range(MAX_MENDS + 1):
-        found = read(generation, tools, turn, context, may, now.astimezone(frame.zone))
+        found = read(generation, tools, turn, context, rights, now.astimezone(frame.zone))
         decisions += found.decisions
         if not found.refused and (decisions or mend == MAX_MENDS):
             break
