@@ -29,8 +29,8 @@ from gateway.broker.protocol import Stored
 from gateway.broker.sqlite import SqliteBroker
 from gateway.broker.sqlite_file import shrink
 from gateway.events import ActionCommand, Fact, OutboxCommand
+from gateway.folding import snapshot_part
 from gateway.journal import unstamped
-from gateway.keeping import snapshot_part
 from gateway.notes import NoteAdded, NoteErased, notes_subject
 from gateway.outbox_state import Entry as OutboxEntry
 from gateway.outbox_state import OutboxFrozen

@@ -11,8 +11,9 @@ from frontdesk.history import LaneHistory
 from frontdesk.upkeep import rebuild_with, views_file
 from gateway.broker.protocol import Stale, Unconfirmed
 from gateway.broker.sqlite import SqliteBroker
+from gateway.folding import snapshot_part
 from gateway.journal import Journal, fold_stored
-from gateway.keeping import Consumed, ViewsFailed, snapshot_part
+from gateway.keeping import Consumed, ViewsFailed
 from gateway.record import encode
 from gateway.snapshots import Policy
 from tests.store import words
