@@ -14,10 +14,11 @@ from functools import partial
 from brain import controls, noting, outage, prompt
 from brain.attention import attention
 from brain.contacts import May
-from brain.entries import Decided, Decider, Decision, LaneEntry, Spent, Taken, Wait
+from brain.entries import Decided, Decider, Decision, LaneEntry, Recalled, Spent, Taken, Wait
 from brain.generating import Made, generate
 from brain.hold import Pace, quiet_in_seconds
 from brain.parts import Heard, Timer
+from brain.recalling import Recall, look_up
 from brain.showing import Shows
 from brain.state import LaneState, Turn
 from brain.tools import legal
@@ -50,10 +51,11 @@ class Lane:
         operator: Callable[[str], None],
         may: May,
         notes: Notes | None = None,
+        recall: Recall | None = None,
     ) -> None:
         self.journal, self.frame = journal, frame
         self._model, self._shows, self._pace, self._now, self._operator = model, shows, pace, now, operator
-        self._may, self._notes = may, notes
+        self._may, self._notes, self._recall = may, notes, recall
         self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
         self._outage_pause_seconds = pace.outage_seconds
 
@@ -158,7 +160,11 @@ class Lane:
             may_act=any(self._may(person.address, "act") for person in askers),
             may_steer=any(self._may(person.address, "steer") for person in askers),
         )
-        return await generate(self._model, self.frame, turn, tools, self._now(), self._spent, self._may)
+        looks = partial(self._look_up, turn.state)
+        return await generate(self._model, self.frame, turn, tools, self._now(), self._spent, self._may, looks)
+
+    async def _look_up(self, state: LaneState, query: str) -> Recalled:
+        return await look_up(self._recall, state, query, self.frame.zone, self._operator)
 
     async def _make_unless_interrupted(self, turn: Turn, interrupts: int) -> Made | None:
         work = asyncio.create_task(self._make_and_hold(turn))

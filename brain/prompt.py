@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from brain.contacts import Contact
-from brain.entries import Act, Decision, Speak, Steer, Wait, Withdraw
+from brain.entries import Act, Decision, Recalled, Speak, Steer, Wait, Withdraw
 from brain.parts import Exchange, Heard
 from brain.quoting import indented, one_line, shortened
 from brain.state import LaneState, Turn
@@ -91,16 +91,17 @@ def _rendered(exchange: Exchange, state: LaneState, frame: Frame) -> list[Messag
 
 
 def _decided(exchange: Exchange, state: LaneState) -> list[Message]:
-    texts, calls = [], []
+    texts, calls, results = [], [], []
     for n, decision in enumerate(exchange.decided.decisions):
         call_id = f"c{exchange.decided.turn:06d}{n:02d}"
         if isinstance(decision, Speak) and not decision.by_tool:
             texts.append(decision.text)
         elif (written := _call(decision, state)) is not None:
             calls.append(tool_call(call_id, written[0], encode(written[1]).decode()))
+            text = decision.found if isinstance(decision, Recalled) else "Done."
+            results.append({"role": "tool", "tool_call_id": call_id, "content": text})
     if not (texts or calls):
         return []
-    results = [{"role": "tool", "tool_call_id": call["id"], "content": "Done."} for call in calls]
     return [said("\n\n".join(texts), calls), *results]
 
 
@@ -116,6 +117,8 @@ def _call(decision: Decision, state: LaneState) -> tuple[str, dict[str, Any]] | 
             action = state.actions.get(key)
             name = tool_name(verb, action, question) if action else verb
             return name, {TEXT_OF[verb]: text} if text and verb in TEXT_OF else {}
+        case Recalled(query=query):
+            return "recall", {"query": query}
         case Withdraw():
             return None
 

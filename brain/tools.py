@@ -17,7 +17,7 @@ from gateway.record import Record
 MANY = 20
 _NOT_NAME = re.compile(r"[^a-z0-9]+")
 
-Kind = Literal["send_message", "wait", "act"] | Steering
+Kind = Literal["send_message", "wait", "act", "recall"] | Steering
 
 ABOUT: dict[Steering, str] = {
     "interject": "Pass a correction or a follow-up to {what}.",
@@ -46,7 +46,7 @@ class Legal(Record, frozen=True, kw_only=True):
 
 def legal(state: LaneState, *, may_act: bool, may_steer: bool) -> tuple[Legal, ...]:
     """In an order that changes only at its end, so that the provider's cache of the tools holds as long as possible."""
-    tools = [_send_message(state), _WAIT]
+    tools = [_send_message(state), _WAIT, _RECALL]
     if may_act:
         tools.append(_ACT)
     if may_steer:
@@ -80,6 +80,12 @@ _WAIT = Legal(
     about="Stay silent, on purpose. until (ISO time, or 10m, 2h): decide again then, unless something comes before.",
     required=("reason",),
     optional=("until",),
+)
+_RECALL = Legal(
+    name="recall",
+    kind="recall",
+    about="Search what was said here before what you see. query: the words to find. You get the result, then decide.",
+    required=("query",),
 )
 _ACT = Legal(
     name="act",

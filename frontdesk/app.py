@@ -29,6 +29,7 @@ from actors.sharing import Alone, Beside, role_of
 from actors.supervisor import ActionHost
 from actors.workshop import Box, Caller, Limits, Primitive, Workshop
 from brain.contacts import Contact, Contacts, contact_key, owner
+from brain.history import Recalls
 from brain.hold import Pace
 from brain.manager import Manager
 from frontdesk.console import Console
@@ -223,6 +224,7 @@ class App:
             now=utc_now,
             pace=self.parts.pace,
             notes=Notes(broker, self._whose, utc_now),
+            recall=None if is_shared(self.settings) else Recalls(self.settings.store.path),
         )
         await self.manager.run()
 
