@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from brain import outage, prompt
-from brain.contacts import May
 from brain.entries import Decision, Recalled
 from brain.reading import Read, read
+from brain.rights import Rights
 from brain.state import Turn
 from brain.tools import Legal
 from gateway.llm.model import Generation, Message, Model, Request, Usage, said, tool_call
@@ -42,12 +42,14 @@ async def generate(
     tools: tuple[Legal, ...],
     now: datetime,
     on_spent: OnSpent,
-    may: May,
+    rights: Rights,
     look_up: LookUp,
 ) -> Made:
     """Raises ModelError. Cancelling it cancels the model's call; what the calls before it have cost is told."""
     context = prompt.context(turn.state, turn.heard, frame.zone)
-    request = prompt.request(frame, turn, tools, now)
+    askers = turn.askers()
+    sees = not askers or rights.anyone_may(askers, "see")
+    request = prompt.request(frame, turn, tools, now, sees=sees)
     decisions: list[Decision] = []
     usage, name, why = Usage(usd=0.0), model.name, ""
     mends = looks = 0
@@ -59,7 +61,7 @@ async def generate(
                 on_spent(name, usage)
             raise
         usage, name = _sum(usage, generation.usage), generation.model
-        found = read(generation, tools, turn, context, may, now.astimezone(frame.zone))
+        found = read(generation, tools, turn, context, rights, now.astimezone(frame.zone))
         looked_up = [await look_up(query) for _, query in found.queries] if looks < MAX_LOOKS else []
         decisions += [*looked_up, *found.decisions]
         nothing = all(isinstance(decision, Recalled) for decision in decisions)

@@ -142,7 +142,7 @@ class Manager:
             self._pace,
             self._now,
             self._operator,
-            self._contacts.may,
+            self._contacts.rights(conversation),
             self._notes,
             self._recall,
         )

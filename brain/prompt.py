@@ -65,14 +65,15 @@ class Frame:
         self.instructions = f"{INSTRUCTIONS.format(assistant=assistant)}\n\nYou are speaking with {place}."
 
 
-def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime) -> Request:
+def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *, sees: bool = True) -> Request:
+    """`sees`: those whose words the turn follows may hear what is in flight."""
     state, heard = turn.state, turn.heard
     messages: list[Message] = [{"role": "system", "content": frame.instructions}]
     for exchange in state.exchanges:
         messages += _rendered(exchange, state, frame)
     events = events_text((*state.overheard, *heard), state, frame.zone)
     messages.append({"role": "user", "content": events})
-    messages.append({"role": "user", "content": live_state(state, heard, frame.zone, now)})
+    messages.append({"role": "user", "content": live_state(state, heard, frame.zone, now, sees=sees)})
     return Request(messages=messages, tools=render(tools))
 
 
@@ -153,9 +154,10 @@ def _line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = Non
     """`whole` is the text of a message with all that it goes on in."""
     at = item.at.astimezone(zone).strftime("%a %d %b %H:%M")
     match item.fact:
-        case MessageReceived(author=author, route=route, text=text):
+        case MessageReceived(author=author, route=route, text=text) as message:
             text = text if whole is None else whole
-            return f"[{item.label} · {route.medium} · {at} · {one_line(author.name)}] {indented(text)}"
+            who = one_line(author.name) + _whom(message)
+            return f"[{item.label} · {route.medium} · {at} · {who}] {indented(text)}"
         case ControlPressed(verb=verb, author=author, text=text):
             return f"[{item.label} · {at} · {one_line(author.name)} pressed {verb}] {indented(text)}".rstrip()
         case TimerFired(reason=reason):
@@ -168,6 +170,15 @@ def _line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = Non
             name = state.actions[fact.action].name if fact.action in state.actions else "an earlier action"
             what, text = _told(fact)
             return f"[{item.label} {name} {what} · {at}] {indented(text)}".rstrip()
+
+
+def _whom(message: MessageReceived) -> str:
+    """Where several people read, what is known of whom it is for."""
+    if message.private:
+        return ""
+    if not message.addressed:
+        return ", not to you"
+    return ", to you" if message.by_name else ", in your thread"
 
 
 def _told(fact: Any) -> tuple[str, str]:
@@ -196,21 +207,26 @@ def _told(fact: Any) -> tuple[str, str]:
 # --- the live state --------------------------------------------------------------------------------------------------
 
 
-def live_state(state: LaneState, heard: tuple[Heard, ...], zone: ZoneInfo, now: datetime) -> str:
+def live_state(state: LaneState, heard: tuple[Heard, ...], zone: ZoneInfo, now: datetime, *, sees: bool) -> str:
     lines = [f"(State at {now.astimezone(zone).strftime('%a %d %b %Y %H:%M')})"]
-    in_flight = state.in_flight()
-    completed = [action for action in state.actions.values() if not action.in_flight]
-    lines.append("In flight:" if in_flight else "Nothing is in flight.")
-    for action in in_flight:
-        lines.append(_action(action, now))
-        lines += [f"  open question {q.question}: {shortened(q.text, 200)}" for q in action.questions.values()]
-    if completed:
-        lines.append("Ended: " + "; ".join(f"{a.label} {a.name} {a.phase}" for a in completed[-10:]))
+    lines += _work(state, now) if sees else ["What is in flight is not for those who wrote."]
     pending = [send for send in state.sends.values() if send.outcome is None]
     if pending:
         lines.append("Not yet delivered: " + "; ".join(f"“{shortened(send.text, 60)}”" for send in pending[-5:]))
     lines.append(f"Decide about: {', '.join(dict.fromkeys(item.label for item in heard))}.")
     return "\n".join(lines)
+
+
+def _work(state: LaneState, now: datetime) -> list[str]:
+    in_flight = state.in_flight()
+    completed = [action for action in state.actions.values() if not action.in_flight]
+    lines = ["In flight:" if in_flight else "Nothing is in flight."]
+    for action in in_flight:
+        lines.append(_action(action, now))
+        lines += [f"  open question {q.question}: {shortened(q.text, 200)}" for q in action.questions.values()]
+    if completed:
+        lines.append("Ended: " + "; ".join(f"{a.label} {a.name} {a.phase}" for a in completed[-10:]))
+    return lines
 
 
 def _action(action: ActionView, now: datetime) -> str:

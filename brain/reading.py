@@ -9,9 +9,9 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from brain.contacts import May
 from brain.entries import Act, Decision, Speak, Steer, Wait
 from brain.parts import Heard
+from brain.rights import Rights
 from brain.state import Turn
 from brain.tools import TEXT_OF, Legal, action_name
 from brain.working import ActionView
@@ -43,8 +43,10 @@ class Read(Record, frozen=True, kw_only=True):
     queries: tuple[tuple[int, str], ...] = ()
 
 
-def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: str, may: May, now: datetime) -> Read:
-    """`context` is what a new action is told of the conversation; `may` decides by whose words a call follows.
+def read(
+    generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: str, rights: Rights, now: datetime
+) -> Read:
+    """`context` is what a new action is told of the conversation; `rights` decide by whose words a call follows.
 
     `now` is in the person's zone.
     """
@@ -62,7 +64,7 @@ def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: 
                 queries.append((len(results), query))
                 results.append("")
                 continue
-            decision = _decision(call, by_name, turn, context, may, now)
+            decision = _decision(call, by_name, turn, context, rights, now)
         except Refusal as why:
             results.append(f"Not done: {why}")
             refused = True
@@ -97,7 +99,9 @@ def _query(call: RawCall, by_name: dict[str, Legal]) -> str | None:
     return str(_checked(call, tool)["query"]) if tool is not None and tool.kind == "recall" else None
 
 
-def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str, may: May, now: datetime) -> Decision:
+def _decision(
+    call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str, rights: Rights, now: datetime
+) -> Decision:
     tool = by_name.get(call.name)
     if tool is None:
         raise Refusal(f"there is no tool {call.name} now. There are: {', '.join(by_name)}")
@@ -110,7 +114,7 @@ def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str
     words = _whose_words(arguments.get("for_message"), turn)
     if tool.kind == "act":
         by, route = words or _requester(turn)
-        _check_rights(may(by.address, "act"), by, "start work")
+        _check_rights(rights.may(by.address, "start"), by, "start work")
         return Act(
             name=action_name(arguments.get("name") or " ".join(arguments["query"].split()[:2])),
             query=arguments["query"],
@@ -121,7 +125,7 @@ def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str
         )
     action = _action(tool, arguments, turn)
     by, route = words or (action.by, action.route)
-    _check_rights(may(by.address, "steer"), by, "steer work")
+    _check_rights(rights.may_tell(by.address, tool.kind, action), by, f"{tool.kind} {action.name}")
     return Steer(
         verb=tool.kind,
         action=action.key,

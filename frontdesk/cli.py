@@ -181,6 +181,35 @@ def doctor(config: Path | None) -> None:
     sys.exit(asyncio.run(check(_settings(config))))
 
 
+@main.command(name="eval")
+@config_option
+@click.option("--model", default=None, help="Another one than the settings', with its key and address.")
+@click.option("--scenarios", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Others than our own.")
+@click.option("--half", type=click.Choice(["tuning", "held-out"]), default=None, help="Only one half of them.")
+@click.option("--parallel", type=click.IntRange(0, 64), default=0, help="At once; by itself what suits the server.")
+@click.option("--again", is_flag=True, help="Ask anew what was asked before, instead of going on.")
+@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
+def evaluation(
+    config: Path | None,
+    model: str | None,
+    scenarios: Path | None,
+    half: str | None,
+    parallel: int,
+    again: bool,
+    as_json: bool,
+) -> None:
+    """How often the model decides right: to speak, wait, start, steer or ask. Needs no gateway."""
+    from frontdesk.evaluation.command import CannotEvaluate, Options, evaluate
+
+    options = Options(
+        model=model, scenarios=scenarios, half=half or "", parallel=parallel, again=again, as_json=as_json
+    )
+    try:
+        sys.exit(asyncio.run(evaluate(_settings(config), options)))
+    except CannotEvaluate as error:
+        raise click.ClickException(str(error)) from error
+
+
 def _settings(config: Path | None) -> "Settings":
     from gateway.config import ConfigError, load
 

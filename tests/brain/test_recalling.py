@@ -18,7 +18,7 @@ from gateway.journal import stamped
 from gateway.keeping import ViewsFailed
 from gateway.llm.model import Generation, ModelError, RawCall, Request, Usage
 from gateway.views import ViewsFile
-from tests.brain.people import ANA, BO, NOON, Talk, frame, route
+from tests.brain.people import ANA, BO, NOON, OWNER, Talk, frame, route
 
 
 class Scripted:
@@ -49,8 +49,8 @@ async def turn_of(talk: Talk, model: Scripted, found: str = "found it", spent: A
     async def look(query: str) -> Recalled:
         return Recalled(query=query, found=found, of=("t/1",))
 
-    tools = legal(talk.state, may_act=True, may_steer=True)
-    return await generate(model, frame(), talk.turn(), tools, NOON, spent, lambda *_: True, look)
+    tools = legal(talk.state, OWNER, [ANA])
+    return await generate(model, frame(), talk.turn(), tools, NOON, spent, OWNER, look)
 
 
 # --- within the turn -------------------------------------------------------------------------------------------------

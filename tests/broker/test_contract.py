@@ -214,7 +214,7 @@ async def test_one_holds_it_until_it_lets_go(broker):
 async def test_what_is_not_renewed_runs_out(broker):
     lease = await broker.lease("brain", "one", TTL_SECONDS)
     began = time.monotonic()
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(20):
         while (second := await broker.lease("brain", "two", TTL_SECONDS)) is None:
             await asyncio.sleep(0.02)
     assert time.monotonic() - began > TTL_SECONDS - 0.1

@@ -17,7 +17,7 @@ async def test_a_stranger_is_answered_as_a_guest_where_that_is_set(opens):
     async with opens(more='[access]\nunknown = "reply"') as stage:
         rule = stage.desk.on("Hello").replies("Good morning")
         await stage.sam.telegram("Hello.").sees("Good morning")
-        assert (await rule.asked()).tool_names == ["send_message", "wait", "recall"]
+        assert (await rule.asked()).tool_names == ["send_message", "wait"]
 
 
 async def test_a_guest_may_talk_and_has_no_tools_for_work(stage):
