@@ -109,7 +109,7 @@ def search(config: Path | None, text: str, limit: int) -> None:
     from gateway.keeping import ViewsFailed
 
     try:
-        lines = upkeep.search(_store(config), text, limit)
+        lines = upkeep.search(_settings(config).store.path, text, limit)
     except ViewsFailed as error:
         raise click.ClickException(str(error)) from error
     click.echo("\n".join(lines) or "Nothing was found.")
@@ -118,14 +118,14 @@ def search(config: Path | None, text: str, limit: int) -> None:
 @main.command()
 @config_option
 def rebuild(config: Path | None) -> None:
-    """Make the search index and the other views anew from the journals. The gateway must not run."""
+    """Make the search index and the other views anew from the journals. No gateway may run on this machine."""
     from frontdesk import upkeep
-    from gateway.broker.sqlite_file import StoreUnusable
+    from gateway.broker.protocol import BrokerUnusable
     from gateway.keeping import ViewsFailed
 
     try:
-        number = asyncio.run(upkeep.rebuild(_store(config)))
-    except (StoreUnusable, ViewsFailed) as error:
+        number = asyncio.run(upkeep.rebuild(_settings(config)))
+    except (BrokerUnusable, ViewsFailed) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"Made anew from {number} entries.")
 
@@ -136,8 +136,8 @@ def rebuild(config: Path | None) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def erase(config: Path | None, address: str, yes: bool) -> None:
     """Erase what ADDRESS (telegram:42) said, and what was made of it, for good. The gateway must not run."""
-    from frontdesk.app import key_of, people
     from frontdesk.erase import erase as erase_person
+    from frontdesk.people import key_of, people
     from gateway.addresses import Address
     from gateway.broker.sqlite_file import StoreUnusable
     from gateway.keeping import ViewsFailed
@@ -163,11 +163,11 @@ def erase(config: Path | None, address: str, yes: bool) -> None:
 def backup(config: Path | None, file: Path) -> None:
     """Copy the store to FILE (and its views beside it), also while the gateway runs."""
     from frontdesk import upkeep
-    from gateway.broker.sqlite_file import StoreUnusable
+    from gateway.broker.protocol import BrokerUnusable
 
     try:
-        written = upkeep.backup(_store(config), file)
-    except (StoreUnusable, OSError) as error:
+        written = upkeep.backup(_settings(config), file)
+    except (BrokerUnusable, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"Written and checked: {', '.join(map(str, written))}. To restore, see README.")
 
