@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from brain.state import Heard
+from brain.parts import Heard
 from gateway.events import MessageReceived
 from gateway.record import Record
 

@@ -3,7 +3,7 @@
 import re
 
 from brain.entries import Speak
-from brain.state import Heard
+from brain.parts import Heard
 from gateway.addresses import Route
 from gateway.broker.protocol import Unconfirmed
 from gateway.events import MessageReceived, Person

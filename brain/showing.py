@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Callable
 
 from brain.entries import Act, Decided, Speak, Steer, Wait
-from brain.state import ActionView, Heard, LaneState
+from brain.parts import Heard
+from brain.state import LaneState
+from brain.working import ActionView
 from gateway.actions import verbs
 from gateway.addresses import Route
 from gateway.events import ControlPressed, MessageReceived

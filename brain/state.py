@@ -4,28 +4,21 @@ It keeps what a turn needs (recent exchanges whole, what is in flight, what is n
 for ever. Mutable behind `apply`: copying on each entry would make a long conversation quadratic.
 """
 
-from datetime import datetime
-
 import msgspec
 
 from brain.emission import action_key, emissions
 from brain.entries import Act, Decided, Decision, LaneEntry, Spent, Steer, Taken, Wait
-from gateway.actions import IN_FLIGHT, LEADS_TO, Phase
+from brain.parts import Exchange, Heard, LaneFrozen, SendView, Timer
+from brain.working import ActionView, forget_completed
 from gateway.addresses import Route
 from gateway.events import (
-    ActionAnswered,
-    ActionChanged,
     ActionEnded,
     ActionFact,
     ActionProgressed,
-    ActionResponded,
-    ClarificationClosed,
     ClarificationRequested,
-    CommandRefused,
     ControlPressed,
     Fact,
     MessageReceived,
-    Outcome,
     Person,
     Ref,
     Send,
@@ -34,86 +27,11 @@ from gateway.events import (
     identity_of,
 )
 from gateway.journal import Emitted, Outgoing, Owned, Released, forget_emitted
-from gateway.llm.model import Message
-from gateway.record import Record, decode
+from gateway.record import decode
 from gateway.seen import Identities, Seen
 
 EXCHANGES_KEPT, EXCHANGES_CUT_TO = 120, 80  # cut in strides, so that the prompt's prefix stays the same in between
-COMPLETED_KEPT = 20
 CLOSED_SENDS_KEPT = 50
-
-
-class Heard(msgspec.Struct):
-    """A fact in the prompt's order. `label` is its short reference: m12 for a message, a3 for an action's fact."""
-
-    label: str
-    fact: Fact
-    at: datetime
-    control: bool = False
-
-
-class Exchange(msgspec.Struct):
-    """A committed turn: what it heard, and what was decided."""
-
-    heard: list[Heard]
-    decided: Decided
-    rendered: list[Message] | None = None  # kept by the prompt, which renders each once
-
-
-class ActionView(msgspec.Struct):
-    """What the conversation knows of an action. `label` (a3) is what people's words and tool names refer to."""
-
-    key: str
-    label: str
-    name: str
-    about: str
-    by: Person
-    route: Route
-    phase: Phase = "running"
-    since: datetime | None = None
-    doing: str = ""
-    last: str = ""
-    questions: dict[str, ClarificationRequested] = {}
-    by_control: bool = False  # the last steering was a button or a slash command: code tells its outcome
-
-    @property
-    def in_flight(self) -> bool:
-        return self.phase in IN_FLIGHT
-
-
-class Timer(msgspec.Struct, frozen=True):
-    turn: int
-    until: datetime
-    reason: str
-
-
-class SendView(msgspec.Struct):
-    route: Route
-    text: str
-    outcome: Outcome | None = None
-
-
-class LaneFrozen(Record, frozen=True, kw_only=True):
-    """A lane's snapshot: what `LaneState` holds, name by name. Stored for ever: fields are added with defaults only."""
-
-    undecided: list[Heard]
-    overheard: list[Heard]
-    exchanges: list[Exchange]
-    actions: list[ActionView]
-    sends: list[tuple[Ref, SendView]]
-    outgoing: list[Outgoing]
-    routes: dict[str, Route]
-    interrupts: int
-    turns: int
-    turns_alone: int
-    crashes: int
-    outage: bool
-    actions_made: int
-    live: int
-    messages: int
-    identities: bytes
-    seen: dict[str, tuple[int, int]]
-    timer: Timer | None = None
 
 
 class LaneState:
@@ -279,29 +197,10 @@ class LaneState:
         action = self.actions.get(fact.action)
         if action is None:
             return fact.action
-        match fact:
-            case ActionChanged(phase=phase, doing=doing):
-                action.phase, action.doing = phase, doing
-            case ActionProgressed(text=text):
-                action.last = text
-            case ActionResponded(text=text):
-                action.phase, action.last, action.doing = "awaiting_input", text, ""
-            case ClarificationRequested(question=question):
-                action.questions[question] = fact
-            case ClarificationClosed(question=question):
-                action.questions.pop(question, None)
-            case ActionEnded(end=end, text=text):
-                action.phase, action.last, action.doing = end, text, ""
-                action.questions.clear()
-                self._forget_completed()
-            case ActionAnswered() | CommandRefused():
-                pass
+        action.note(fact)
+        if isinstance(fact, ActionEnded):
+            forget_completed(self.actions)
         return action.label
-
-    def _forget_completed(self) -> None:
-        ended = [key for key, action in self.actions.items() if not action.in_flight]
-        for key in ended[:-COMPLETED_KEPT]:
-            del self.actions[key]
 
     def _decide(self, decided: Decided) -> None:
         covers = set(decided.covers)
@@ -335,13 +234,8 @@ class LaneState:
                 self.actions[key] = ActionView(
                     key=key, label=label, name=name, about=query, by=by, route=route, since=decided.at
                 )
-            case Steer(verb=verb, action=key, question=question) if key in self.actions:
-                action = self.actions[key]
-                action.by_control = decided.by == "control"
-                if verb != "stop":  # an end is told by the action itself
-                    action.phase = LEADS_TO.get((action.phase, verb), action.phase)
-                if verb == "answer":
-                    action.questions.pop(question, None)
+            case Steer(action=key) if key in self.actions:
+                self.actions[key].steered(decision, by_control=decided.by == "control")
             case _:
                 pass
 

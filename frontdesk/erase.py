@@ -16,11 +16,11 @@ from typing import Any
 import msgspec
 
 from actors.entries import ActionEntry
-from actors.journal import ActionFrozen
+from actors.frozen import ActionFrozen
 from actors.sandbox.host import Sandbox
 from actors.sandbox.isolation.bare import Bare
 from brain.entries import LaneEntry
-from brain.state import LaneFrozen
+from brain.parts import LaneFrozen
 from frontdesk.tombstones import NAME, TOMBSTONE, Erased, authors
 from frontdesk.upkeep import rebuild_with, views_file
 from gateway import views

@@ -19,7 +19,8 @@ from typing import Any
 from actors.journal import ActionState
 from actors.workshop import Primitive
 from brain.hold import Pace
-from brain.state import ActionView, LaneState
+from brain.state import LaneState
+from brain.working import ActionView
 from frontdesk.app import App
 from gateway.llm.client import HelperProcess
 from mediums.local.client import LocalClient

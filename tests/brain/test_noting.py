@@ -6,7 +6,7 @@ import pytest
 
 from brain import noting
 from brain.controls import is_control
-from brain.state import Heard
+from brain.parts import Heard
 from gateway.addresses import Address, Route
 from gateway.broker.sqlite import SqliteBroker
 from gateway.events import MessageReceived, Person

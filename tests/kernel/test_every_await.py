@@ -1,7 +1,8 @@
 """The whole story with a fault at every await of the process that lives it: before and after each effect.
 
-Enumerated, not sampled: a run without a fault shows which points there are. The suite strikes a share of them, `make
-soak` all, and random seeds besides, in which everything is delayed by chance.
+Enumerated, not sampled: a run without a fault shows which points there are. The suite crashes right after every
+append, send and acknowledgement (what is durable changes nowhere else, so right before one is right after the last),
+and strikes a share of the rest; `make soak` strikes all, and random seeds besides, where chance delays everything.
 """
 
 from pathlib import Path
@@ -14,8 +15,9 @@ from tests.kernel.sweep import points, run, seeds, sweep, sweep_tree, tree_point
 from tests.kernel.world import Knobs
 
 CHUNKS = 8
-ALWAYS = ("append", "send", "ack")  # struck by a crash in the suite as well; of all else a share
-EVERY = {"crash": 8, "lost": 8, "late": 6, "outage": 10, "deposed": 20}
+SHARES = 2  # of the suite, one for each core
+ALWAYS = ("append", "send", "ack")
+EVERY = {"crash": 12, "lost": 10, "late": 8, "outage": 12, "deposed": 24}
 MOST_UNREACHED = 0.15  # of the faults: a run differs a little from the one that was counted
 SEEDS_AT_ONCE, SEEDS = 50, 450
 
@@ -40,20 +42,23 @@ async def test_the_story_without_a_fault(tmp_path: Path, knobs: Knobs) -> None:
         assert played.story.work.cancelled, "a correction came while the worker's model generated"
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("share", range(SHARES * 3))
+async def test_a_crash_after_every_append_send_and_acknowledgement(tmp_path: Path, share: int) -> None:
+    knobs = list(VARIANTS.values())[share % 3]
+    found = [fault for fault in await points(tmp_path, knobs, "crash") if fault.when == "after"]
+    await _struck(tmp_path, knobs, [one for one in found if one.label.startswith(ALWAYS)][share :: SHARES * 3])
+
+
+@pytest.mark.parametrize("share", range(SHARES))
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_share_of_the_points(tmp_path: Path, mode: Mode, chunk: int) -> None:
-    """A crash at each append, send and acknowledgement; of the rest every fifth point or so."""
-    knobs = list(VARIANTS.values())[chunk % 3]
-    found = await points(tmp_path, knobs, mode)
-    always = [fault for fault in found if mode == "crash" and fault.label.startswith(ALWAYS)]
-    others = [fault for fault in found if fault not in always][:: EVERY[mode]]
-    await _struck(tmp_path, knobs, [*always, *others][chunk::CHUNKS])
+async def test_a_share_of_the_points(tmp_path: Path, mode: Mode, share: int) -> None:
+    knobs = list(VARIANTS.values())[share]
+    await _struck(tmp_path, knobs, (await points(tmp_path, knobs, mode))[:: EVERY[mode]][share::SHARES])
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
-async def test_a_crash_at_every_point_of_a_tree_of_actions(tmp_path: Path, chunk: int) -> None:
-    faults = (await tree_points(tmp_path, "crash"))[chunk::CHUNKS]
+@pytest.mark.parametrize("share", range(SHARES))
+async def test_a_crash_at_every_point_of_a_tree_of_actions(tmp_path: Path, share: int) -> None:
+    faults = (await tree_points(tmp_path, "crash"))[share::SHARES]
     fired, failures = await sweep_tree(tmp_path, faults)
     assert failures == []
     assert fired >= len(faults) * (1 - MOST_UNREACHED) - 1

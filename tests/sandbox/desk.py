@@ -16,7 +16,7 @@ from actors.sandbox.isolation.probe import probe
 from actors.sandbox.isolation.words import Network, Unavailable
 from actors.sandbox.words import CellCalled, CellDone, CellLost, Happening
 
-PATIENCE_SECONDS = 15.0
+PATIENCE_SECONDS = 30.0
 POLL_SECONDS = 0.005
 
 

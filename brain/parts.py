@@ -1,0 +1,65 @@
+"""What a lane's state is made of: shapes alone, nothing decided here. Its snapshot is one of them."""
+
+from datetime import datetime
+
+import msgspec
+
+from brain.entries import Decided
+from brain.working import ActionView
+from gateway.addresses import Route
+from gateway.events import Fact, Outcome, Ref
+from gateway.journal import Outgoing
+from gateway.llm.model import Message
+from gateway.record import Record
+
+
+class Heard(msgspec.Struct):
+    """A fact in the prompt's order. `label` is its short reference: m12 for a message, a3 for an action's fact."""
+
+    label: str
+    fact: Fact
+    at: datetime
+    control: bool = False
+
+
+class Exchange(msgspec.Struct):
+    """A committed turn: what it heard, and what was decided."""
+
+    heard: list[Heard]
+    decided: Decided
+    rendered: list[Message] | None = None  # kept by the prompt, which renders each once
+
+
+class Timer(msgspec.Struct, frozen=True):
+    turn: int
+    until: datetime
+    reason: str
+
+
+class SendView(msgspec.Struct):
+    route: Route
+    text: str
+    outcome: Outcome | None = None
+
+
+class LaneFrozen(Record, frozen=True, kw_only=True):
+    """A lane's snapshot: what `LaneState` holds, name by name. Stored for ever: fields are added with defaults only."""
+
+    undecided: list[Heard]
+    overheard: list[Heard]
+    exchanges: list[Exchange]
+    actions: list[ActionView]
+    sends: list[tuple[Ref, SendView]]
+    outgoing: list[Outgoing]
+    routes: dict[str, Route]
+    interrupts: int
+    turns: int
+    turns_alone: int
+    crashes: int
+    outage: bool
+    actions_made: int
+    live: int
+    messages: int
+    identities: bytes
+    seen: dict[str, tuple[int, int]]
+    timer: Timer | None = None

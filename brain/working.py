@@ -1,0 +1,75 @@
+"""What a conversation knows of its actions, and what each fact and each steering makes of it. Pure."""
+
+from datetime import datetime
+
+import msgspec
+
+from brain.entries import Steer
+from gateway.actions import IN_FLIGHT, LEADS_TO, Phase
+from gateway.addresses import Route
+from gateway.events import (
+    ActionAnswered,
+    ActionChanged,
+    ActionEnded,
+    ActionFact,
+    ActionProgressed,
+    ActionResponded,
+    ClarificationClosed,
+    ClarificationRequested,
+    CommandRefused,
+    Person,
+)
+
+COMPLETED_KEPT = 20
+
+
+class ActionView(msgspec.Struct):
+    """What the conversation knows of an action. `label` (a3) is what people's words and tool names refer to."""
+
+    key: str
+    label: str
+    name: str
+    about: str
+    by: Person
+    route: Route
+    phase: Phase = "running"
+    since: datetime | None = None
+    doing: str = ""
+    last: str = ""
+    questions: dict[str, ClarificationRequested] = {}
+    by_control: bool = False  # the last steering was a button or a slash command: code tells its outcome
+
+    @property
+    def in_flight(self) -> bool:
+        return self.phase in IN_FLIGHT
+
+    def note(self, fact: ActionFact) -> None:
+        match fact:
+            case ActionChanged(phase=phase, doing=doing):
+                self.phase, self.doing = phase, doing
+            case ActionProgressed(text=text):
+                self.last = text
+            case ActionResponded(text=text):
+                self.phase, self.last, self.doing = "awaiting_input", text, ""
+            case ClarificationRequested(question=question):
+                self.questions[question] = fact
+            case ClarificationClosed(question=question):
+                self.questions.pop(question, None)
+            case ActionEnded(end=end, text=text):
+                self.phase, self.last, self.doing = end, text, ""
+                self.questions.clear()
+            case ActionAnswered() | CommandRefused():
+                pass
+
+    def steered(self, steer: Steer, *, by_control: bool) -> None:
+        self.by_control = by_control
+        if steer.verb != "stop":  # an end is told by the action itself
+            self.phase = LEADS_TO.get((self.phase, steer.verb), self.phase)
+        if steer.verb == "answer":
+            self.questions.pop(steer.question, None)
+
+
+def forget_completed(actions: dict[str, ActionView]) -> None:
+    ended = [key for key, action in actions.items() if not action.in_flight]
+    for key in ended[:-COMPLETED_KEPT]:
+        del actions[key]
