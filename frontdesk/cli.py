@@ -181,6 +181,19 @@ def doctor(config: Path | None) -> None:
     sys.exit(asyncio.run(check(_settings(config))))
 
 
+@main.command()
+@config_option
+@click.option("--again", is_flag=True, help="Also if they are there already.")
+def packages(config: Path | None, again: bool) -> None:
+    """Install what the workers' code can import: [sandbox] packages, from wheels, by pip as it is set up here."""
+    from frontdesk.packages import NotInstalled, make
+
+    try:
+        asyncio.run(make(_settings(config), again=again))
+    except NotInstalled as error:
+        raise click.ClickException(str(error)) from error
+
+
 @main.command(name="eval")
 @config_option
 @click.option("--model", default=None, help="Another one than the settings', with its key and address.")

@@ -161,6 +161,7 @@ async def spawn(
             holder=hold.holder,
             freeze_seconds=hold.freeze_seconds,
             stubs=stubs,
+            packages=launch.packages,
         )
     )
     if not await zygote.ready(START_SECONDS):
