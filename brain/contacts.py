@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Literal
 
 from gateway.addresses import Address, journal_key
-from gateway.events import ControlPressed, MediumFact
+from gateway.events import MediumFact
 from gateway.record import Record
 
 Role = Literal["owner", "member", "guest"]
@@ -74,7 +74,7 @@ def contact_key(name: str) -> str:
 
 def conversation_of(fact: MediumFact, contact: Contact) -> str:
     """Private: all that is said one to one with a contact, on all mediums. Shared: one place."""
-    if isinstance(fact, ControlPressed) or fact.private:
+    if fact.private:
         return f"p-{contact.key}"
     room = ":".join(part for part in (fact.route.account, fact.route.place, fact.route.thread) if part)
     return f"s-{journal_key(room)}"
