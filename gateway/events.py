@@ -37,7 +37,11 @@ class Person(Record, frozen=True, kw_only=True):
 
 
 class MessageReceived(Tagged, frozen=True, kw_only=True):
-    """`identity` is the platform's own (account, kind, id, version), good for ever."""
+    """`identity` is the platform's own (account, kind, id, version), good for ever.
+
+    `addressed` is False for what calls nobody here. `by_name` is False where only its place makes it addressed: a
+    thread that the assistant takes part in, where people speak with each other too.
+    """
 
     identity: str
     route: Route
@@ -46,6 +50,7 @@ class MessageReceived(Tagged, frozen=True, kw_only=True):
     at: datetime
     private: bool = True
     addressed: bool = True
+    by_name: bool = True
 
 
 class ControlPressed(Tagged, frozen=True, kw_only=True):

@@ -97,7 +97,8 @@ def heard(payload: Payload, me: Me, profiles: Profiles, memory: Memory) -> Messa
     text = _text(spoken, me, profiles, memory)
     if not text:
         return None
-    addressed = spoken.direct or _addressed(spoken, me, memory)
+    by_name = spoken.direct or me.user in words.mentions(spoken.message)
+    addressed = by_name or _takes_part(spoken, me, memory)
     return MessageReceived(
         identity=f"{account_of(me.team)}/message/{spoken.channel}/{spoken.ts}/{spoken.version}",
         route=Route(
@@ -112,6 +113,7 @@ def heard(payload: Payload, me: Me, profiles: Profiles, memory: Memory) -> Messa
         at=time_of(spoken.ts if spoken.version == "0" else spoken.version),
         private=spoken.direct,
         addressed=addressed,
+        by_name=by_name or not addressed,
     )
 
 
@@ -184,9 +186,9 @@ def _text(spoken: _Spoken, me: Me, profiles: Profiles, memory: Memory) -> str:
     return "\n\n".join(piece for piece in (words.shared(spoken.message, profiles), text) if piece)
 
 
-def _addressed(spoken: _Spoken, me: Me, memory: Memory) -> bool:
-    """Somewhere with others: it mentions the bot, or is in a thread that the bot takes part in."""
-    if me.user in words.mentions(spoken.message) or spoken.message.get("parent_user_id") == me.user:
+def _takes_part(spoken: _Spoken, me: Me, memory: Memory) -> bool:
+    """It is in a thread that the bot began or has spoken in."""
+    if spoken.message.get("parent_user_id") == me.user:
         return True
     return spoken.thread is not None and memory.takes_part(spoken.channel, spoken.thread)
 

@@ -8,7 +8,7 @@ from typing import Any
 from gateway.events import MediumFact, MessageReceived
 from mediums.medium import Medium, Publish
 
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 20.0
 LOOK_AGAIN_SECONDS = 0.005
 
 
