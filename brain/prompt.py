@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from brain.contacts import Contact
-from brain.entries import Act, Decision, Speak, Steer, Wait, Withdraw
+from brain.entries import Act, Decision, Recalled, Speak, Steer, Summarised, Wait, Withdraw
 from brain.parts import Exchange, Heard
 from brain.quoting import indented, one_line, shortened
 from brain.state import LaneState, Turn
@@ -65,15 +65,23 @@ class Frame:
         self.instructions = f"{INSTRUCTIONS.format(assistant=assistant)}\n\nYou are speaking with {place}."
 
 
-def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime) -> Request:
+def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *, sees: bool = True) -> Request:
+    """`sees`: those whose words the turn follows may hear what is in flight."""
     state, heard = turn.state, turn.heard
     messages: list[Message] = [{"role": "system", "content": frame.instructions}]
+    if state.summary is not None:
+        messages.append({"role": "user", "content": _summary(state.summary, frame.zone)})
     for exchange in state.exchanges:
         messages += _rendered(exchange, state, frame)
     events = events_text((*state.overheard, *heard), state, frame.zone)
     messages.append({"role": "user", "content": events})
-    messages.append({"role": "user", "content": live_state(state, heard, frame.zone, now)})
+    messages.append({"role": "user", "content": live_state(state, heard, frame.zone, now, sees=sees)})
     return Request(messages=messages, tools=render(tools))
+
+
+def _summary(summary: Summarised, zone: ZoneInfo) -> str:
+    until = summary.at.astimezone(zone).strftime("%a %d %b %Y")
+    return f"(What was said here before, in summary, as of {until}; recall finds the words)\n  {indented(summary.text)}"
 
 
 # --- the exchanges ---------------------------------------------------------------------------------------------------
@@ -91,16 +99,17 @@ def _rendered(exchange: Exchange, state: LaneState, frame: Frame) -> list[Messag
 
 
 def _decided(exchange: Exchange, state: LaneState) -> list[Message]:
-    texts, calls = [], []
+    texts, calls, results = [], [], []
     for n, decision in enumerate(exchange.decided.decisions):
         call_id = f"c{exchange.decided.turn:06d}{n:02d}"
         if isinstance(decision, Speak) and not decision.by_tool:
             texts.append(decision.text)
         elif (written := _call(decision, state)) is not None:
             calls.append(tool_call(call_id, written[0], encode(written[1]).decode()))
+            text = decision.found if isinstance(decision, Recalled) else "Done."
+            results.append({"role": "tool", "tool_call_id": call_id, "content": text})
     if not (texts or calls):
         return []
-    results = [{"role": "tool", "tool_call_id": call["id"], "content": "Done."} for call in calls]
     return [said("\n\n".join(texts), calls), *results]
 
 
@@ -116,6 +125,8 @@ def _call(decision: Decision, state: LaneState) -> tuple[str, dict[str, Any]] | 
             action = state.actions.get(key)
             name = tool_name(verb, action, question) if action else verb
             return name, {TEXT_OF[verb]: text} if text and verb in TEXT_OF else {}
+        case Recalled(query=query):
+            return "recall", {"query": query}
         case Withdraw():
             return None
 
@@ -150,9 +161,10 @@ def _line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = Non
     """`whole` is the text of a message with all that it goes on in."""
     at = item.at.astimezone(zone).strftime("%a %d %b %H:%M")
     match item.fact:
-        case MessageReceived(author=author, route=route, text=text):
+        case MessageReceived(author=author, route=route, text=text) as message:
             text = text if whole is None else whole
-            return f"[{item.label} · {route.medium} · {at} · {one_line(author.name)}] {indented(text)}"
+            who = one_line(author.name) + _whom(message)
+            return f"[{item.label} · {route.medium} · {at} · {who}] {indented(text)}"
         case ControlPressed(verb=verb, author=author, text=text):
             return f"[{item.label} · {at} · {one_line(author.name)} pressed {verb}] {indented(text)}".rstrip()
         case TimerFired(reason=reason):
@@ -165,6 +177,15 @@ def _line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = Non
             name = state.actions[fact.action].name if fact.action in state.actions else "an earlier action"
             what, text = _told(fact)
             return f"[{item.label} {name} {what} · {at}] {indented(text)}".rstrip()
+
+
+def _whom(message: MessageReceived) -> str:
+    """Where several people read, what is known of whom it is for."""
+    if message.private:
+        return ""
+    if not message.addressed:
+        return ", not to you"
+    return ", to you" if message.by_name else ", in your thread"
 
 
 def _told(fact: Any) -> tuple[str, str]:
@@ -193,21 +214,26 @@ def _told(fact: Any) -> tuple[str, str]:
 # --- the live state --------------------------------------------------------------------------------------------------
 
 
-def live_state(state: LaneState, heard: tuple[Heard, ...], zone: ZoneInfo, now: datetime) -> str:
+def live_state(state: LaneState, heard: tuple[Heard, ...], zone: ZoneInfo, now: datetime, *, sees: bool) -> str:
     lines = [f"(State at {now.astimezone(zone).strftime('%a %d %b %Y %H:%M')})"]
-    in_flight = state.in_flight()
-    completed = [action for action in state.actions.values() if not action.in_flight]
-    lines.append("In flight:" if in_flight else "Nothing is in flight.")
-    for action in in_flight:
-        lines.append(_action(action, now))
-        lines += [f"  open question {q.question}: {shortened(q.text, 200)}" for q in action.questions.values()]
-    if completed:
-        lines.append("Ended: " + "; ".join(f"{a.label} {a.name} {a.phase}" for a in completed[-10:]))
+    lines += _work(state, now) if sees else ["What is in flight is not for those who wrote."]
     pending = [send for send in state.sends.values() if send.outcome is None]
     if pending:
         lines.append("Not yet delivered: " + "; ".join(f"“{shortened(send.text, 60)}”" for send in pending[-5:]))
     lines.append(f"Decide about: {', '.join(dict.fromkeys(item.label for item in heard))}.")
     return "\n".join(lines)
+
+
+def _work(state: LaneState, now: datetime) -> list[str]:
+    in_flight = state.in_flight()
+    completed = [action for action in state.actions.values() if not action.in_flight]
+    lines = ["In flight:" if in_flight else "Nothing is in flight."]
+    for action in in_flight:
+        lines.append(_action(action, now))
+        lines += [f"  open question {q.question}: {shortened(q.text, 200)}" for q in action.questions.values()]
+    if completed:
+        lines.append("Ended: " + "; ".join(f"{a.label} {a.name} {a.phase}" for a in completed[-10:]))
+    return lines
 
 
 def _action(action: ActionView, now: datetime) -> str:
