@@ -11,12 +11,13 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from brain import controls, noting, outage, prompt
+from brain import controls, noting, outage, prompt, summarising
 from brain.attention import attention
-from brain.entries import Decided, Decider, Decision, LaneEntry, Spent, Taken, Wait
+from brain.entries import Decided, Decider, Decision, LaneEntry, Recalled, Spent, Taken, Wait
 from brain.generating import Made, generate
 from brain.hold import Pace, quiet_in_seconds
 from brain.parts import Heard, Timer
+from brain.recalling import Recall, look_up
 from brain.rights import Rights
 from brain.showing import Shows
 from brain.state import LaneState, Turn
@@ -50,10 +51,11 @@ class Lane:
         operator: Callable[[str], None],
         rights: Rights,
         notes: Notes | None = None,
+        recall: Recall | None = None,
     ) -> None:
         self.journal, self.frame = journal, frame
         self._model, self._shows, self._pace, self._now, self._operator = model, shows, pace, now, operator
-        self._rights, self._notes = rights, notes
+        self._rights, self._notes, self._recall = rights, notes, recall
         self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
         self._outage_pause_seconds = pace.outage_seconds
 
@@ -72,6 +74,7 @@ class Lane:
             group.create_task(self._turns())
             group.create_task(self._controls())
             group.create_task(self._timers())
+            group.create_task(self._summaries())
             group.create_task(self._shows.follow(self.journal))
 
     # --- what code decides -------------------------------------------------------------------------------------------
@@ -115,6 +118,27 @@ class Lane:
             if timer.until <= self._now():
                 await self.journal.write(partial(_fire, timer, self._now()))
 
+    # --- the summary, beside the turns -------------------------------------------------------------------------------
+
+    async def _summaries(self) -> None:
+        """No turn waits for it. One that fails is made again later, from what there is then."""
+        pause = self._pace.outage_seconds
+        while True:
+            state = await self.journal.until(summarising.due)
+            covers = summarising.through(state)
+            try:
+                generation = await self._model.generate(summarising.request(state, self.frame), self._spent)
+            except ModelError as error:
+                log.warning("%s: no summary yet. %s", state.conversation, error.for_operator)
+            else:
+                made = partial(summarising.made, generation, covers, now=self._now())
+                if await self.journal.write(made) is not None:
+                    pause = self._pace.outage_seconds
+                    continue
+                self._spent(generation.model, generation.usage)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, self._pace.longest_outage_seconds)
+
     # --- turns -------------------------------------------------------------------------------------------------------
 
     async def _turns(self) -> None:
@@ -152,7 +176,11 @@ class Lane:
     async def _make(self, turn: Turn) -> Made:
         askers = turn.askers()
         tools = legal(turn.state, self._rights, askers)
-        return await generate(self._model, self.frame, turn, tools, self._now(), self._spent, self._rights)
+        looks = partial(self._look_up, turn.state)
+        return await generate(self._model, self.frame, turn, tools, self._now(), self._spent, self._rights, looks)
+
+    async def _look_up(self, state: LaneState, query: str) -> Recalled:
+        return await look_up(self._recall, state, query, self.frame.zone, self._operator)
 
     async def _make_unless_interrupted(self, turn: Turn, interrupts: int) -> Made | None:
         work = asyncio.create_task(self._make_and_hold(turn))

@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from brain.contacts import Contact
-from brain.entries import Act, Decision, Speak, Steer, Wait, Withdraw
+from brain.entries import Act, Decision, Recalled, Speak, Steer, Summarised, Wait, Withdraw
 from brain.parts import Exchange, Heard
 from brain.quoting import indented, one_line, shortened
 from brain.state import LaneState, Turn
@@ -69,12 +69,19 @@ def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *
     """`sees`: those whose words the turn follows may hear what is in flight."""
     state, heard = turn.state, turn.heard
     messages: list[Message] = [{"role": "system", "content": frame.instructions}]
+    if state.summary is not None:
+        messages.append({"role": "user", "content": _summary(state.summary, frame.zone)})
     for exchange in state.exchanges:
         messages += _rendered(exchange, state, frame)
     events = events_text((*state.overheard, *heard), state, frame.zone)
     messages.append({"role": "user", "content": events})
     messages.append({"role": "user", "content": live_state(state, heard, frame.zone, now, sees=sees)})
     return Request(messages=messages, tools=render(tools))
+
+
+def _summary(summary: Summarised, zone: ZoneInfo) -> str:
+    until = summary.at.astimezone(zone).strftime("%a %d %b %Y")
+    return f"(What was said here before, in summary, as of {until}; recall finds the words)\n  {indented(summary.text)}"
 
 
 # --- the exchanges ---------------------------------------------------------------------------------------------------
@@ -92,16 +99,17 @@ def _rendered(exchange: Exchange, state: LaneState, frame: Frame) -> list[Messag
 
 
 def _decided(exchange: Exchange, state: LaneState) -> list[Message]:
-    texts, calls = [], []
+    texts, calls, results = [], [], []
     for n, decision in enumerate(exchange.decided.decisions):
         call_id = f"c{exchange.decided.turn:06d}{n:02d}"
         if isinstance(decision, Speak) and not decision.by_tool:
             texts.append(decision.text)
         elif (written := _call(decision, state)) is not None:
             calls.append(tool_call(call_id, written[0], encode(written[1]).decode()))
+            text = decision.found if isinstance(decision, Recalled) else "Done."
+            results.append({"role": "tool", "tool_call_id": call_id, "content": text})
     if not (texts or calls):
         return []
-    results = [{"role": "tool", "tool_call_id": call["id"], "content": "Done."} for call in calls]
     return [said("\n\n".join(texts), calls), *results]
 
 
@@ -117,6 +125,8 @@ def _call(decision: Decision, state: LaneState) -> tuple[str, dict[str, Any]] | 
             action = state.actions.get(key)
             name = tool_name(verb, action, question) if action else verb
             return name, {TEXT_OF[verb]: text} if text and verb in TEXT_OF else {}
+        case Recalled(query=query):
+            return "recall", {"query": query}
         case Withdraw():
             return None
 

@@ -14,6 +14,7 @@ from collections.abc import Collection, Coroutine
 from actors.sharing import role_of
 from actors.supervisor import ActionHost
 from brain.contacts import Contacts
+from brain.history import Recalls
 from brain.manager import Manager
 from frontdesk.accounts import Accounts
 from frontdesk.parts import Parts
@@ -100,6 +101,7 @@ class App:
             now=utc_now,
             pace=self.parts.pace,
             notes=Notes(broker, lambda person: key_of(self.people, person.address), utc_now),
+            recall=Recalls(self.settings.store.path),
         )
         await self.manager.run()
 

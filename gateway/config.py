@@ -21,6 +21,7 @@ from gateway.addresses import Address
 from gateway.settings import (
     NOT_YET,
     BrokerUrl,
+    HostName,
     HostPattern,
     HttpUrl,
     Listen,
@@ -34,6 +35,7 @@ from gateway.settings import (
     WebSettings,
     broker_url,
     duration,
+    host_name,
     host_pattern,
     http_url,
     known_keys,
@@ -103,6 +105,7 @@ class _Reader:
         self._environ = environ
         self._parse: dict[Any, Callable[[str], Any]] = {
             Address: _address,
+            HostName: host_name,
             HostPattern: host_pattern,
             BrokerUrl: broker_url,
             HttpUrl: http_url,

@@ -106,6 +106,16 @@ def host_pattern(text: str) -> HostPattern:
     return HostPattern(text.lower())
 
 
+HostName = NewType("HostName", str)
+
+
+def host_name(text: str) -> HostName:
+    """One host's own name. Raises ValueError for a pattern, and for anything else."""
+    if "*" in text:
+        raise ValueError(f'"{text}" is several hosts: write the name of the one that it is for')
+    return HostName(host_pattern(text))
+
+
 BrokerUrl = NewType("BrokerUrl", str)
 
 
@@ -249,7 +259,7 @@ class GrantSettings(Table, frozen=True, kw_only=True):
     """A secret that the host uses for actors' code in requests to `host`, and that the code never sees."""
 
     name: str
-    host: HostPattern
+    host: HostName
     value: Secret
     header: str = "Authorization"
 

@@ -2,7 +2,8 @@
 
     workspace/      the code's own
     run/            the sockets: `z` of the zygote, `s<n>` of a stateful session, `c<n>` of a clean slate
-    gate/           the host's socket that the proxy listens on
+    gate/           the host's socket that the proxy listens on; whom programs inside trust
+    authority.pem   the key with which the proxy speaks as a host that a secret is for
     cells/<cell>    the session that a cell was given to; here until the cell's end is recorded
     zygote.json     pid and start time: a pid alone may be somebody else's by now
     zygote.log      what the zygote said before it was ready
@@ -44,7 +45,8 @@ class Folder:
         self.workspace = directory / "workspace"
         self.run = directory / "run"
         self.gate = directory / "gate"
-        self.gate_socket = self.gate / "proxy"
+        self.gate_socket, self.trusted = self.gate / "proxy", self.gate / "trusted.pem"
+        self.authority = directory / "authority.pem"
         self.log = directory / "zygote.log"
         self._cells = directory / "cells"
         self._zygote = directory / "zygote.json"

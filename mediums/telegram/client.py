@@ -1,4 +1,4 @@
-"""The four calls of the Bot API that Frontdesk makes, each with its deadline. No error's text or chain holds the token.
+"""The calls of the Bot API that Frontdesk makes, each with its deadline. No error's text or chain holds the token.
 
 Updates are returned as they came, because a library that cannot parse one would cost the whole batch.
 """
@@ -66,10 +66,22 @@ class Client:
             raise CallFailed(Unreachable(why="getUpdates answered no list", left=True))
         return found
 
-    async def send(self, message: SendMessage) -> None:
+    async def send(self, message: SendMessage) -> int:
+        """The id of what was sent or edited."""
         line = self._calling
         sender = await self._sender(line)
-        await self._within(line, self._call_seconds, sender.send(message))
+        return await self._within(line, self._call_seconds, sender.send(message))
+
+    async def answer(self, query: str, text: str) -> None:
+        """Of a press; empty text shows nothing."""
+        line = self._calling
+        sender = await self._sender(line)
+        await self._within(line, self._call_seconds, sender.answer(query, text))
+
+    async def offer(self, commands: dict[str, str]) -> None:
+        line = self._calling
+        sender = await self._sender(line)
+        await self._within(line, self._call_seconds, sender.offer(commands))
 
     async def typing(self, chat: int, thread: int | None) -> None:
         line = self._calling

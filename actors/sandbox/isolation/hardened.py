@@ -17,6 +17,7 @@ from typing import TypedDict
 import msgspec
 
 from actors.sandbox.folder import WORKER, Folder
+from actors.sandbox.gate import trust
 from actors.sandbox.isolation import seccomp
 from actors.sandbox.isolation.bare import path_of
 from actors.sandbox.isolation.words import Launch, Network, Tier
@@ -105,7 +106,7 @@ class Hardened:
         return Launch(
             command=(sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(order)),
             environment={"PATH": path_of(python), "HOME": WORKSPACE, "USER": "actor", "TMPDIR": "/tmp"}  # noqa: S108
-            | (PROXY_NAMES if relay else {}),
+            | (PROXY_NAMES | dict.fromkeys(trust.NAMES, f"{GATE}/{folder.trusted.name}") if relay else {}),
             run=RUN,
             workspace=WORKSPACE,
             namespaced=True,
