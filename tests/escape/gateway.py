@@ -7,7 +7,6 @@ file, sockets of every kind, and the workspace of another sandbox. Like the real
 import asyncio
 import json
 import os
-import re
 import resource
 import socket
 import sys
@@ -184,9 +183,9 @@ async def frames(house: House, desk: Desk, code: str) -> bool:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     ends = []
     for seed in range(FUZZED):
-        values = {"SEED": str(seed), "CELL": repr(cell := f"fuzzed{seed}"), "BAD": str(seed % 3 / 50)}
-        fuzz = re.sub("SEED|CELL|BAD", lambda found: values[found[0]], FRAMES)
-        ends.append(await ended(desk, await desk.begin(fuzz, cell=cell)))
+        cell = f"fuzzed{seed}"
+        names = f"SEED, CELL, BAD = {seed}, {cell!r}, {seed % 3 / 50}"
+        ends.append(await ended(desk, await desk.begin(names + FRAMES, cell=cell)))
     assert {type(end) for end in ends} == {CellDone, CellLost}
     loop.set_exception_handler(None)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
