@@ -195,6 +195,7 @@ async def frames(house: House, desk: Desk, code: str) -> bool:
 async def race(house: House, desk: Desk, code: str) -> bool:
     cell = await desk.begin(code)
     found = set()
+    await desk.output(cell, "going")
     for _ in range(RACES):
         await asyncio.sleep(0)
         try:

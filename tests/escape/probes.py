@@ -211,7 +211,7 @@ True""",
     Probe(
         name="change a file for a link while the host opens it",
         code="""
-os.makedirs('race'); os.symlink(os.path.dirname(CONFIG), 'away')
+os.makedirs('race'); os.symlink(os.path.dirname(CONFIG), 'away'); print('going', flush=True)
 while True:
     with open('race/new', 'w') as file: file.write('mine')
     os.replace('race/new', 'race/config.toml')
