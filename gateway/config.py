@@ -28,6 +28,7 @@ from gateway.settings import (
     MailAddress,
     MediumsSettings,
     ModelSettings,
+    PackageName,
     Secret,
     Settings,
     StoreSettings,
@@ -40,6 +41,7 @@ from gateway.settings import (
     http_url,
     known_keys,
     mail_address,
+    package_name,
     without_none,
 )
 
@@ -107,6 +109,7 @@ class _Reader:
             Address: _address,
             HostName: host_name,
             HostPattern: host_pattern,
+            PackageName: package_name,
             BrokerUrl: broker_url,
             HttpUrl: http_url,
             Listen: Listen.parse,

@@ -5,6 +5,7 @@ Nothing here waits for the code: whatever takes long comes back as a happening.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
@@ -85,6 +86,8 @@ class Sandbox:
         self._folder = Folder(directory)
         self.tier = isolation.tier
         launch = isolation.launch(self._folder)
+        imports = {"PYTHONPATH": os.pathsep.join(launch.packages)}  # for the programs that the code starts
+        variables = {**launch.environment, **imports, **ALWAYS, **(environment or {})}
         self._quota = launch.quota
         self._watching = False
         self._patience = patience_seconds
@@ -93,7 +96,7 @@ class Sandbox:
         self._calls = Calls(stubs, emit)
         self._crew = Crew(
             self._folder,
-            launch=msgspec.structs.replace(launch, environment={**launch.environment, **ALWAYS, **(environment or {})}),
+            launch=msgspec.structs.replace(launch, environment=variables),
             preload=preload,
             look_seconds=look_seconds,
             hold=Hold(holder=holder, freeze_seconds=freeze_seconds, holds=holds),
