@@ -11,9 +11,9 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from brain import controls, noting, outage, prompt
+from brain import controls, joining, noting, outage, prompt
 from brain.attention import attention
-from brain.entries import Decided, Decider, Decision, LaneEntry, Spent, Taken, Wait
+from brain.entries import Decided, Decider, Decision, Joined, LaneEntry, Moved, Parted, Spent, Taken, Wait
 from brain.generating import Made, generate
 from brain.hold import Pace, quiet_in_seconds
 from brain.parts import Heard, Timer
@@ -21,6 +21,7 @@ from brain.rights import Rights
 from brain.showing import Shows
 from brain.state import LaneState, Turn
 from brain.tools import legal
+from gateway.addresses import Address
 from gateway.clock import Now
 from gateway.events import Fact, MessageReceived, Ref, TimerFired, identity_of
 from gateway.journal import Journal
@@ -63,6 +64,26 @@ class Lane:
             self._arrived[fact.identity] = asyncio.get_running_loop().time()
         await self.journal.write(partial(_take, fact, self._now()))
 
+    # --- people who turn out to be one, or two -----------------------------------------------------------------------
+
+    async def leave(self, to: str) -> Joined:
+        """Nothing more is decided here once it returns; what this conversation had is for `to` to join."""
+        now = self._now()
+        await self.journal.write(lambda state: None if state.moved else Moved(to=to, at=now))
+        return joining.share(self.journal.state, now)
+
+    async def join(self, joined: Joined) -> None:
+        await self.journal.write(lambda state: None if joined.origin in state.joined else joined)
+
+    async def part(self, address: Address) -> None:
+        """What it said and nobody has answered is left for its own conversation."""
+        now = self._now()
+
+        def decide(state: LaneState) -> Parted | None:
+            return None if address in state.parted or state.moved else joining.parting(state, address, now)
+
+        await self.journal.write(decide)
+
     def show_again(self) -> None:
         self._shows.again(self.journal.state)
 
@@ -94,19 +115,22 @@ class Lane:
         self, by: Decider, heard: tuple[Heard, ...], decisions: tuple[Decision, ...], why: str = ""
     ) -> None:
         covers = () if by == "outage" else tuple(identity_of(item.fact) for item in heard)
-        decided: Decided = await self.journal.write(
-            lambda state: Decided(
-                turn=state.turns + 1, at=self._now(), covers=covers, decisions=decisions, by=by, why=why
+        decided: Decided | None = await self.journal.write(
+            lambda state: (
+                None
+                if state.moved
+                else Decided(turn=state.turns + 1, at=self._now(), covers=covers, decisions=decisions, by=by, why=why)
             )
         )
-        self._shows.decided(heard, decided)
+        if decided is not None:
+            self._shows.decided(heard, decided)
 
     # --- waiting until a time ----------------------------------------------------------------------------------------
 
     async def _timers(self) -> None:
         """Durable in the fold: after a restart a time that has passed fires at once."""
         while True:
-            timer = (await self.journal.until(lambda state: state.timer)).timer
+            timer = (await self.journal.until(_timer)).timer
             assert timer is not None
             replaced = asyncio.create_task(self.journal.until(partial(_has_other_timer, timer)))
             seconds = max(0.0, (timer.until - self._now()).total_seconds())
@@ -177,7 +201,7 @@ class Lane:
         covers = tuple(identity_of(item.fact) for item in turn.heard)
 
         def decide(state: LaneState) -> Decided | None:
-            if interrupts is not None and state.interrupts > interrupts:
+            if state.moved or (interrupts is not None and state.interrupts > interrupts):
                 return None
             return Decided(
                 turn=state.turns + 1,
@@ -223,12 +247,16 @@ def _take(fact: Fact, at: datetime, state: LaneState) -> Taken | None:
 
 
 def _has_other_timer(timer: Timer, state: LaneState) -> bool:
-    return state.timer != timer
+    return _timer(state) != timer
+
+
+def _timer(state: LaneState) -> Timer | None:
+    return None if state.moved else state.timer
 
 
 def _fire(timer: Timer, at: datetime, state: LaneState) -> Taken | None:
     """Nothing, once a later turn has committed."""
-    if state.timer != timer:
+    if _timer(state) != timer:
         return None
     ref = Ref(f"timer-{state.conversation}", timer.turn, 0)
     return Taken(event=TimerFired(ref=ref, conversation=state.conversation, reason=timer.reason), at=at)

@@ -6,7 +6,7 @@ import msgspec
 
 from brain.entries import Decided
 from brain.working import ActionView
-from gateway.addresses import Route
+from gateway.addresses import Address, Route
 from gateway.events import Fact, Outcome, Ref
 from gateway.journal import Outgoing
 from gateway.llm.model import Message
@@ -27,6 +27,7 @@ class Exchange(msgspec.Struct):
 
     heard: list[Heard]
     decided: Decided
+    origin: str = ""  # the conversation where it was, if that has been joined to this one
     rendered: list[Message] | None = None  # kept by the prompt, which renders each once
 
 
@@ -40,6 +41,17 @@ class SendView(msgspec.Struct):
     route: Route
     text: str
     outcome: Outcome | None = None
+
+
+class Share(Record, frozen=True, kw_only=True):
+    """What a conversation brings into the one that it joins."""
+
+    exchanges: list[Exchange]
+    actions: list[ActionView]
+    sends: list[tuple[Ref, SendView]]
+    routes: dict[str, Route]
+    reached: list[tuple[Address, Route]] = []
+    wait: tuple[datetime, str] | None = None
 
 
 class LaneFrozen(Record, frozen=True, kw_only=True):
@@ -63,3 +75,8 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     identities: bytes
     seen: dict[str, tuple[int, int]]
     timer: Timer | None = None
+    moved: str = ""
+    left: list[Fact] = []
+    joined: list[str] = []
+    parted: list[Address] = []
+    reached: list[tuple[Address, Route]] = []

@@ -6,11 +6,12 @@ for ever. Mutable behind `apply`: copying on each entry would make a long conver
 
 import msgspec
 
+from brain import joining
 from brain.emission import action_key, emissions
-from brain.entries import Act, Decided, Decision, LaneEntry, Spent, Steer, Taken, Wait
+from brain.entries import Act, Decided, Decision, Joined, LaneEntry, Moved, Parted, Spent, Steer, Taken, Wait
 from brain.parts import Exchange, Heard, LaneFrozen, SendView, Timer
 from brain.working import ActionView, forget_completed
-from gateway.addresses import Route
+from gateway.addresses import Address, Route
 from gateway.events import (
     ActionEnded,
     ActionFact,
@@ -44,6 +45,7 @@ class LaneState:
         self.sends: dict[Ref, SendView] = {}
         self.outgoing: list[Outgoing] = []
         self.routes: dict[str, Route] = {}  # medium -> where somebody last wrote on it; the newest last
+        self.reached: dict[Address, Route] = {}  # in private: where that address last wrote
         self.interrupts = 0  # events taken that cancel a generation
         self.turns = 0
         self.turns_alone = 0  # since somebody last wrote
@@ -52,16 +54,20 @@ class LaneState:
         self.outage = False  # the person was told that the model cannot be reached
         self.actions_made = 0
         self.live = 0  # rises whenever what is in flight looks different
+        self.moved = ""  # the conversation in which it goes on
+        self.left: list[Fact] = []  # what had to be decided somewhere else: when it moved, when an address was parted
+        self.joined: list[str] = []  # conversations that have moved here
+        self.parted: set[Address] = set()  # no longer this person's
+        self.messages = 0
         self._identities = Identities()
         self._seen = Seen()
-        self._messages = 0
 
     def freeze(self) -> LaneFrozen:
         """What an exchange was rendered as is left out: it follows from the rest."""
         return LaneFrozen(
             undecided=self.undecided,
             overheard=self.overheard,
-            exchanges=[Exchange(heard=one.heard, decided=one.decided) for one in self.exchanges],
+            exchanges=[Exchange(heard=one.heard, decided=one.decided, origin=one.origin) for one in self.exchanges],
             actions=list(self.actions.values()),
             sends=list(self.sends.items()),
             outgoing=self.outgoing,
@@ -73,10 +79,15 @@ class LaneState:
             outage=self.outage,
             actions_made=self.actions_made,
             live=self.live,
-            messages=self._messages,
+            messages=self.messages,
             identities=self._identities.freeze(),
             seen=self._seen.marks,
             timer=self.timer,
+            moved=self.moved,
+            left=self.left,
+            joined=self.joined,
+            reached=list(self.reached.items()),
+            parted=sorted(self.parted, key=str),
         )
 
     def thaw(self, frozen: bytes) -> None:
@@ -86,7 +97,9 @@ class LaneState:
         self.sends, self.outgoing, self.routes = dict(kept.sends), kept.outgoing, kept.routes
         self.interrupts, self.turns, self.turns_alone = kept.interrupts, kept.turns, kept.turns_alone
         self.crashes, self.outage, self.live = kept.crashes, kept.outage, kept.live
-        self.actions_made, self._messages, self.timer = kept.actions_made, kept.messages, kept.timer
+        self.actions_made, self.messages, self.timer = kept.actions_made, kept.messages, kept.timer
+        self.moved, self.left, self.joined, self.parted = kept.moved, kept.left, kept.joined, set(kept.parted)
+        self.reached = dict(kept.reached)
         self._identities, self._seen = Identities(kept.identities), Seen(kept.seen)
 
     # --- what may be asked -------------------------------------------------------------------------------------------
@@ -124,7 +137,7 @@ class LaneState:
                 return self.sends[ref].route if ref in self.sends else self.route
             case fact:
                 action = self.actions.get(fact.action)
-                return action.route if action else self.route
+                return action.route if action and action.by.address not in self.parted else self.route
 
     # --- the fold ----------------------------------------------------------------------------------------------------
 
@@ -140,6 +153,12 @@ class LaneState:
                 self.crashes = self.crashes + 1 if self.undecided else 0
             case Released():
                 self.crashes = max(0, self.crashes - 1)
+            case Moved(to=to):
+                joining.leave(self, to)
+            case Joined():
+                joining.join(self, entry)
+            case Parted():
+                joining.part(self, entry)
             case Spent():
                 pass
             case _:
@@ -163,11 +182,12 @@ class LaneState:
         match fact:
             case MessageReceived():
                 self._identities.add(fact.identity)
-                self._messages += 1
+                self.messages += 1
                 self.routes.pop(fact.route.medium, None)
                 self.routes[fact.route.medium] = fact.route
+                self._reach(fact)
                 self.turns_alone = 0
-                return f"m{self._messages}"
+                return f"m{self.messages}"
             case ControlPressed():
                 self._identities.add(fact.identity)
                 self.turns_alone = 0
@@ -183,6 +203,11 @@ class LaneState:
             case _:
                 self._seen.add(fact.ref)
                 return self._note(fact)
+
+    def _reach(self, message: MessageReceived) -> None:
+        if self.is_private:
+            self.parted.discard(message.author.address)
+            self.reached[message.author.address] = message.route
 
     def _close_send(self, closed: SendClosed) -> None:
         if closed.send in self.sends:
