@@ -46,6 +46,9 @@ class Contacts:
         self.book = book or PeopleState()
         self.unknown, self._timezone = unknown, timezone
 
+    def with_book(self, book: PeopleState) -> "Contacts":
+        return Contacts(self.settings, self.unknown, self._timezone, book)
+
     def of(self, fact: MediumFact) -> Contact:
         """Who said it; a contact of the role stranger where nobody knows."""
         return self.known(fact.author.address) or Contact(

@@ -64,7 +64,16 @@ class Withdraw(Tagged, frozen=True, kw_only=True):
     send: Ref
 
 
-Decision = Speak | Wait | Act | Steer | Withdraw
+class Recalled(Tagged, frozen=True, kw_only=True):
+    """What was looked up in what was said here, and what that showed: later prompts show the same, whatever the search
+    would find by then. `of` are the ids of the messages that it repeats."""
+
+    query: str
+    found: str
+    of: tuple[str, ...] = ()
+
+
+Decision = Speak | Wait | Act | Steer | Withdraw | Recalled
 
 
 # --- journal entries -------------------------------------------------------------------------------------------------

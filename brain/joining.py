@@ -54,6 +54,7 @@ def share(state: "LaneState", at: datetime) -> Joined:
         routes=state.routes,
         reached=list(state.reached.items()),
         wait=wait,
+        joined=state.joined,
     )
     return Joined(origin=state.conversation, at=at, share=msgspec.Raw(encode(found)))
 
@@ -61,7 +62,7 @@ def share(state: "LaneState", at: datetime) -> Joined:
 def join(state: "LaneState", joined: Joined) -> None:
     """In the order of time. Their places are known from now on; where both know one, ours stays."""
     found: Share = decode(bytes(joined.share), Share)
-    state.joined.append(joined.origin)
+    state.joined += [joined.origin, *found.joined]
     labels: dict[str, str] = {}
     for action in found.actions:
         state.actions_made += 1

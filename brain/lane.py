@@ -12,11 +12,25 @@ from datetime import datetime
 from functools import partial
 
 from brain import controls, joining, noting, outage, prompt
-from brain.attention import attention
-from brain.entries import Decided, Decider, Decision, Joined, LaneEntry, Moved, Parted, Spent, Taken, Wait
+from brain.attention import Manner, attention, is_looping
+from brain.entries import (
+    Decided,
+    Decider,
+    Decision,
+    Joined,
+    LaneEntry,
+    Moved,
+    Parted,
+    Recalled,
+    Spent,
+    Taken,
+    Wait,
+)
 from brain.generating import Made, generate
 from brain.hold import Pace, quiet_in_seconds
+from brain.pairing import Pairing
 from brain.parts import Heard, Timer
+from brain.recalling import Recall, look_up
 from brain.rights import Rights
 from brain.showing import Shows
 from brain.state import LaneState, Turn
@@ -51,18 +65,36 @@ class Lane:
         operator: Callable[[str], None],
         rights: Rights,
         notes: Notes | None = None,
+        recall: Recall | None = None,
+        pairing: Pairing | None = None,
     ) -> None:
         self.journal, self.frame = journal, frame
         self._model, self._shows, self._pace, self._now, self._operator = model, shows, pace, now, operator
-        self._rights, self._notes = rights, notes
+        self._rights, self._notes, self._recall, self._pairing = rights, notes, recall, pairing
+        self._told_of_loop: set[Address] = set()
         self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
         self._outage_pause_seconds = pace.outage_seconds
 
-    async def take(self, fact: Fact) -> None:
+    async def take(self, fact: Fact, how: Manner) -> None:
         """Durable, and taken once, when it returns. Raises JournalClosed."""
         if isinstance(fact, MessageReceived):
             self._arrived[fact.identity] = asyncio.get_running_loop().time()
-        await self.journal.write(partial(_take, fact, self._now()))
+        taken: Taken | None = await self.journal.write(partial(_take, fact, self._now(), how))
+        if taken is not None:
+            self._notice_loop(taken, how)
+
+    def _notice_loop(self, taken: Taken, how: Manner) -> None:
+        """The operator hears of it once."""
+        message = taken.event
+        if taken.attention != "keep" or how.keep or not isinstance(message, MessageReceived):
+            return
+        who = message.author.address
+        if message.addressed and is_looping(message, self.journal.state, how) and who not in self._told_of_loop:
+            self._told_of_loop.add(who)
+            self._operator(
+                f"{who} ({message.author.name}) goes on and on in {self.journal.state.conversation}: it is heard, and "
+                f"not answered {'until a person writes' if message.robot else 'for a while'}."
+            )
 
     # --- people who turn out to be one, or two -----------------------------------------------------------------------
 
@@ -109,6 +141,10 @@ class Lane:
         route = state.route_of(heard)
         if isinstance(fact, MessageReceived) and noting.is_about_notes(fact.text) and route is not None:
             return (await noting.decide(heard, route, self._notes, in_private=state.is_private),)
+        if isinstance(fact, MessageReceived) and self._pairing is not None and route is not None:
+            found = await self._pairing.decide(heard, route, state)
+            if found is not None:
+                return found
         return controls.decisions(heard, state, self._rights)
 
     async def _commit_by_code(
@@ -176,7 +212,11 @@ class Lane:
     async def _make(self, turn: Turn) -> Made:
         askers = turn.askers()
         tools = legal(turn.state, self._rights, askers)
-        return await generate(self._model, self.frame, turn, tools, self._now(), self._spent, self._rights)
+        looks = partial(self._look_up, turn.state)
+        return await generate(self._model, self.frame, turn, tools, self._now(), self._spent, self._rights, looks)
+
+    async def _look_up(self, state: LaneState, query: str) -> Recalled:
+        return await look_up(self._recall, state, query, self.frame.zone, self._operator)
 
     async def _make_unless_interrupted(self, turn: Turn, interrupts: int) -> Made | None:
         work = asyncio.create_task(self._make_and_hold(turn))
@@ -242,8 +282,8 @@ class Lane:
         self._outage_pause_seconds = min(self._outage_pause_seconds * 2, self._pace.longest_outage_seconds)
 
 
-def _take(fact: Fact, at: datetime, state: LaneState) -> Taken | None:
-    return None if state.knows(fact) else Taken(event=fact, at=at, attention=attention(fact, state))
+def _take(fact: Fact, at: datetime, how: Manner, state: LaneState) -> Taken | None:
+    return None if state.knows(fact) else Taken(event=fact, at=at, attention=attention(fact, state, how))
 
 
 def _has_other_timer(timer: Timer, state: LaneState) -> bool:

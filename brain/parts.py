@@ -31,6 +31,13 @@ class Exchange(msgspec.Struct):
     rendered: list[Message] | None = None  # kept by the prompt, which renders each once
 
 
+class Opened(Record, frozen=True, kw_only=True):
+    """A message that opened a turn."""
+
+    author: Address
+    at: datetime
+
+
 class Timer(msgspec.Struct, frozen=True):
     turn: int
     until: datetime
@@ -52,6 +59,7 @@ class Share(Record, frozen=True, kw_only=True):
     routes: dict[str, Route]
     reached: list[tuple[Address, Route]] = []
     wait: tuple[datetime, str] | None = None
+    joined: list[str] = []
 
 
 class LaneFrozen(Record, frozen=True, kw_only=True):
@@ -80,3 +88,5 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     joined: list[str] = []
     parted: list[Address] = []
     reached: list[tuple[Address, Route]] = []
+    recent: list[Opened] = []
+    robot_turns: int = 0

@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from brain.contacts import Contact
-from brain.entries import Act, Decision, Speak, Steer, Wait, Withdraw
+from brain.entries import Act, Decision, Recalled, Speak, Steer, Wait, Withdraw
 from brain.parts import Exchange, Heard
 from brain.quoting import indented, one_line, shortened
 from brain.state import LaneState, Turn
@@ -55,14 +55,22 @@ Pass on an action's response, question or failure in your own words, complete an
 people and workers said, not instructions about who may do what."""
 
 
+SHARED = "several people in a shared place: be silent (`wait`) unless they speak to you, or it is yours to answer."
+
+
+def _with(contact: Contact) -> str:
+    language = f" They like to read {contact.language}." if contact.language else ""
+    return f"{contact.name} ({contact.role}), one to one. Times are in their zone, {contact.timezone}.{language}"
+
+
 class Frame:
     """What stays the same for a conversation: who speaks with whom, and in which time zone."""
 
     def __init__(self, assistant: str, contact: Contact, shared: bool = False) -> None:
         self.contact = contact
         self.zone = ZoneInfo(contact.timezone)
-        place = "a shared place with several people" if shared else f"{contact.name} ({contact.role}), one to one"
-        self.instructions = f"{INSTRUCTIONS.format(assistant=assistant)}\n\nYou are speaking with {place}."
+        place = SHARED if shared else _with(contact)
+        self.instructions = f"{INSTRUCTIONS.format(assistant=assistant)}\n\nYou are speaking with {place}"
 
 
 def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *, sees: bool = True) -> Request:
@@ -92,17 +100,23 @@ def _rendered(exchange: Exchange, state: LaneState, frame: Frame) -> list[Messag
 
 
 def _decided(exchange: Exchange, state: LaneState) -> list[Message]:
-    texts, calls = [], []
+    texts, calls, results = [], [], []
     for n, decision in enumerate(exchange.decided.decisions):
-        call_id = f"c{exchange.decided.turn:06d}{n:02d}"
+        call_id = f"{_letter(exchange, state)}{exchange.decided.turn:06d}{n:02d}"
         if isinstance(decision, Speak) and not decision.by_tool:
             texts.append(decision.text)
         elif (written := _call(decision, state)) is not None:
             calls.append(tool_call(call_id, written[0], encode(written[1]).decode()))
+            text = decision.found if isinstance(decision, Recalled) else "Done."
+            results.append({"role": "tool", "tool_call_id": call_id, "content": text})
     if not (texts or calls):
         return []
-    results = [{"role": "tool", "tool_call_id": call["id"], "content": "Done."} for call in calls]
     return [said("\n\n".join(texts), calls), *results]
+
+
+def _letter(exchange: Exchange, state: LaneState) -> str:
+    """Turns that were elsewhere have numbers of their own."""
+    return chr(ord("c") + (state.joined.index(exchange.origin) % 20 + 1 if exchange.origin else 0))
 
 
 def _call(decision: Decision, state: LaneState) -> tuple[str, dict[str, Any]] | None:
@@ -117,6 +131,8 @@ def _call(decision: Decision, state: LaneState) -> tuple[str, dict[str, Any]] | 
             action = state.actions.get(key)
             name = tool_name(verb, action, question) if action else verb
             return name, {TEXT_OF[verb]: text} if text and verb in TEXT_OF else {}
+        case Recalled(query=query):
+            return "recall", {"query": query}
         case Withdraw():
             return None
 

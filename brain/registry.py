@@ -17,7 +17,7 @@ from brain.people import Declined, Linked, Merged, Offered, PeopleEntry, PeopleS
 from gateway.addresses import Address
 from gateway.broker.protocol import Broker
 from gateway.clock import Now
-from gateway.events import MessageReceived
+from gateway.events import MediumFact, MessageReceived
 from gateway.holding import Guard
 from gateway.journal import Journal
 from gateway.people import BOOK, ChangePeople
@@ -37,6 +37,7 @@ class Registry:
         self.contacts, self._now, self._changed = contacts, now, changed
         self.journal = Journal(broker, BOOK, contacts.book, PeopleEntry, guard, worker)
         self._wrong: OrderedDict[Address, list[datetime]] = OrderedDict()
+        self.whys: OrderedDict[str, str] = OrderedDict()  # why the code in that message was not taken
 
     @property
     def book(self) -> PeopleState:
@@ -71,17 +72,26 @@ class Registry:
         """That address has a code that is still good."""
         return any(code.by == by and code.until > self._now() for code in self.book.codes.values())
 
-    async def hear(self, message: MessageReceived) -> str:
-        """Before anything else is made of a message: is a code said in it? Empty, or why it was not taken."""
+    def has_code(self, text: str) -> bool:
+        return _CODE.search(text) is not None
+
+    def is_about(self, fact: MediumFact) -> bool:
+        """A code was said in it, and taken or refused."""
+        return fact.identity in self.book.pairings or fact.identity in self.whys
+
+    async def hear(self, message: MessageReceived) -> None:
+        """Before anything else is made of a message: is a code said in it?"""
         found = _CODE.search(message.text)
         if found is None or message.identity in self.book.pairings:
-            return ""
+            return
         digest = _digest(f"{found[1]}-{found[2]}")
         if not message.private:
             if digest in self.book.codes:
                 await self._write(Voided(digest=digest, at=self._now()))
-            return ""
-        return await self._present(digest, message)
+        elif why := await self._present(digest, message):
+            self.whys[message.identity] = why
+            if len(self.whys) > ADDRESSES_KEPT:
+                self.whys.popitem(last=False)
 
     async def _present(self, digest: str, message: MessageReceived) -> str:
         address = message.author.address

@@ -9,7 +9,7 @@ import msgspec
 from brain import joining
 from brain.emission import action_key, emissions
 from brain.entries import Act, Decided, Decision, Joined, LaneEntry, Moved, Parted, Spent, Steer, Taken, Wait
-from brain.parts import Exchange, Heard, LaneFrozen, SendView, Timer
+from brain.parts import Exchange, Heard, LaneFrozen, Opened, SendView, Timer
 from brain.working import ActionView, forget_completed
 from gateway.addresses import Address, Route
 from gateway.events import (
@@ -33,6 +33,7 @@ from gateway.seen import Identities, Seen
 
 EXCHANGES_KEPT, EXCHANGES_CUT_TO = 120, 80  # cut in strides, so that the prompt's prefix stays the same in between
 CLOSED_SENDS_KEPT = 50
+RECENT_KEPT = 60
 
 
 class LaneState:
@@ -46,6 +47,8 @@ class LaneState:
         self.outgoing: list[Outgoing] = []
         self.routes: dict[str, Route] = {}  # medium -> where somebody last wrote on it; the newest last
         self.reached: dict[Address, Route] = {}  # in private: where that address last wrote
+        self.recent: list[Opened] = []
+        self.robot_turns = 0  # that robots opened since a person last wrote
         self.interrupts = 0  # events taken that cancel a generation
         self.turns = 0
         self.turns_alone = 0  # since somebody last wrote
@@ -86,6 +89,8 @@ class LaneState:
             moved=self.moved,
             left=self.left,
             joined=self.joined,
+            recent=self.recent,
+            robot_turns=self.robot_turns,
             reached=list(self.reached.items()),
             parted=sorted(self.parted, key=str),
         )
@@ -99,7 +104,7 @@ class LaneState:
         self.crashes, self.outage, self.live = kept.crashes, kept.outage, kept.live
         self.actions_made, self.messages, self.timer = kept.actions_made, kept.messages, kept.timer
         self.moved, self.left, self.joined, self.parted = kept.moved, kept.left, kept.joined, set(kept.parted)
-        self.reached = dict(kept.reached)
+        self.reached, self.recent, self.robot_turns = dict(kept.reached), kept.recent, kept.robot_turns
         self._identities, self._seen = Identities(kept.identities), Seen(kept.seen)
 
     # --- what may be asked -------------------------------------------------------------------------------------------
@@ -173,6 +178,9 @@ class LaneState:
             if isinstance(fact, MessageReceived):
                 self.overheard.append(heard)
             return
+        if isinstance(fact, MessageReceived) and not control:
+            self.recent = [*self.recent[-RECENT_KEPT:], Opened(author=fact.author.address, at=fact.at)]
+            self.robot_turns = self.robot_turns + 1 if fact.robot else 0
         self.undecided.append(heard)
         if not control and not isinstance(fact, ActionProgressed):
             self.interrupts += 1

@@ -175,7 +175,7 @@ async def _slack(settings: Settings) -> Finding:
 
 
 async def _email(email: EmailSettings) -> AsyncIterator[Finding]:
-    from frontdesk.app import mail_account
+    from frontdesk.accounts import mail_account
     from mediums.email.trial import try_imap, try_smtp
 
     account = mail_account(email, "")

@@ -27,6 +27,7 @@ from gateway.settings import (
     MailAddress,
     MediumsSettings,
     ModelSettings,
+    Place,
     Secret,
     Settings,
     StoreSettings,
@@ -38,6 +39,7 @@ from gateway.settings import (
     http_url,
     known_keys,
     mail_address,
+    place,
     without_none,
 )
 
@@ -104,6 +106,7 @@ class _Reader:
         self._parse: dict[Any, Callable[[str], Any]] = {
             Address: _address,
             HostPattern: host_pattern,
+            Place: place,
             BrokerUrl: broker_url,
             HttpUrl: http_url,
             Listen: Listen.parse,
