@@ -151,13 +151,13 @@ class Manager:
         book = self._contacts.book
         if self._settled == book.changes:
             return
+        self._settled = book.changes
         for old, new in list(book.merged.items()):
             if f"p-{old}" in lanes:
                 await self._join(f"p-{old}", f"p-{new}", lanes)
         for conversation in lanes.names():
             if conversation.startswith("p-"):
                 await self._part(conversation, lanes)
-        self._settled = book.changes
 
     async def _join(self, old: str, new: str, lanes: Lanes) -> None:
         if old not in (await lanes.get(new)).journal.state.joined:

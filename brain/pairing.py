@@ -63,7 +63,7 @@ class Pairing:
         name = person.name if person else "somebody"
         here = f"{address} is {name} now: what we say there and here is one conversation."
         told: list[Decision] = [Speak(route=said.route, text=f"{here} If that is wrong: `/unlink {address}`")]
-        others = [route for route in state.routes.values() if route.room != said.route.room]
+        others = [route for who, route in state.reached.items() if who != said.author.address]
         if others:
             told.append(Speak(route=others[-1], text=f"{here} If you did not do that: `/unlink {address}`"))
         return tuple(told)

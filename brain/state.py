@@ -215,6 +215,7 @@ class LaneState:
     def _reach(self, message: MessageReceived) -> None:
         if self.is_private:
             self.parted.discard(message.author.address)
+            self.reached.pop(message.author.address, None)
             self.reached[message.author.address] = message.route
 
     def _close_send(self, closed: SendClosed) -> None:
@@ -243,7 +244,8 @@ class LaneState:
         self.turns, self.turns_alone, self.crashes = decided.turn, self.turns_alone + 1, 0
         self.outage = decided.by == "outage"
         waits = [one for one in decided.decisions if isinstance(one, Wait) and one.until is not None]
-        self.timer = Timer(decided.turn, waits[-1].until, waits[-1].reason) if waits and waits[-1].until else None
+        if decided.by != "control":  # what code answers beside it is no turn of the model
+            self.timer = Timer(decided.turn, waits[-1].until, waits[-1].reason) if waits and waits[-1].until else None
         if decided.by == "control":
             self.interrupts += 1  # a generation that runs meanwhile must see what was steered
         outgoing = emissions(self.conversation, decided, self.actions_made)
