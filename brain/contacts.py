@@ -12,7 +12,7 @@ import msgspec
 from brain.people import Link, PeopleState
 from brain.rights import Place, Rights, Role
 from gateway.addresses import Address, journal_key
-from gateway.events import ControlPressed, MediumFact
+from gateway.events import MediumFact
 from gateway.record import Record
 
 Unknown = Literal["ignore", "pair", "reply"]
@@ -119,7 +119,7 @@ def contact_key(name: str) -> str:
 
 def conversation_of(fact: MediumFact, contact: Contact) -> str:
     """Private: all that is said one to one with a contact, on all mediums. Shared: one place."""
-    if isinstance(fact, ControlPressed) or fact.private:
+    if fact.private:
         return f"p-{contact.key}"
     room = ":".join(part for part in (fact.route.account, fact.route.place, fact.route.thread) if part)
     return f"s-{journal_key(room)}"

@@ -136,4 +136,16 @@ class Parted(Tagged, frozen=True, kw_only=True):
     events: tuple[Fact, ...] = ()
 
 
-LaneEntry = Moved | Joined | Parted | Taken | Decided | Spent | Owned | Released | Emitted
+class Summarised(Tagged, frozen=True, kw_only=True):
+    """The turns from `first` to `through`, in a model's words; `whose` words are in it. They leave the prompt."""
+
+    first: int
+    through: int
+    text: str
+    at: datetime
+    whose: tuple[Address, ...] = ()
+    model: str = ""
+    usage: Usage | None = None
+
+
+LaneEntry = Moved | Joined | Parted | Taken | Decided | Spent | Summarised | Owned | Released | Emitted

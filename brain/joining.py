@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from brain.entries import Joined, Parted
+from brain.entries import Joined, Parted, Summarised
 from brain.parts import Exchange, Heard, Share, Timer
 from gateway.addresses import Address
 from gateway.events import Fact, MessageReceived
@@ -71,7 +71,13 @@ def join(state: "LaneState", joined: Joined) -> None:
     for exchange in found.exchanges:
         for item in exchange.heard:
             _relabel(item, labels, state)
-    state.exchanges = sorted([*state.exchanges, *found.exchanges], key=attrgetter("decided.at"))
+    merged = sorted([*state.exchanges, *found.exchanges], key=attrgetter("decided.at"))
+    before = state.summary.through if state.summary else 0
+    for exchange in merged:
+        exchange.after = 0 if not exchange.origin else before
+        before = exchange.place
+    state.keep(merged)
+    state.summary = _both(state.summary, found.summary, before=state.summary.through if state.summary else 0)
     state.sends |= dict(found.sends)
     state.routes = {medium: one for medium, one in found.routes.items() if medium not in state.routes} | state.routes
     state.reached = dict(found.reached) | state.reached
@@ -102,6 +108,16 @@ def part(state: "LaneState", parted: Parted) -> None:
 
 def _said_by(fact: Fact, address: Address) -> bool:
     return isinstance(fact, MessageReceived) and fact.author.address == address
+
+
+def _both(ours: Summarised | None, theirs: Summarised | None, before: int) -> Summarised | None:
+    """One after the other, until the next one is made of both."""
+    if theirs is None:
+        return ours
+    if ours is None:
+        return msgspec.structs.replace(theirs, first=before, through=before)
+    whose = tuple(dict.fromkeys((*ours.whose, *theirs.whose)))
+    return msgspec.structs.replace(ours, text=f"{theirs.text}\n{ours.text}", whose=whose)
 
 
 def _relabel(item: Heard, labels: dict[str, str], state: "LaneState") -> None:

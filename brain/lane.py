@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from brain import controls, joining, noting, outage, prompt
+from brain import controls, joining, noting, outage, prompt, summarising
 from brain.attention import Manner, attention, is_looping
 from brain.entries import (
     Decided,
@@ -125,6 +125,7 @@ class Lane:
             group.create_task(self._turns())
             group.create_task(self._controls())
             group.create_task(self._timers())
+            group.create_task(self._summaries())
             group.create_task(self._shows.follow(self.journal))
 
     # --- what code decides -------------------------------------------------------------------------------------------
@@ -174,6 +175,27 @@ class Lane:
             replaced.cancel()
             if timer.until <= self._now():
                 await self.journal.write(partial(_fire, timer, self._now()))
+
+    # --- the summary, beside the turns -------------------------------------------------------------------------------
+
+    async def _summaries(self) -> None:
+        """No turn waits for it. One that fails is made again later, from what there is then."""
+        pause = self._pace.outage_seconds
+        while True:
+            state = await self.journal.until(summarising.due)
+            covers = summarising.through(state)
+            try:
+                generation = await self._model.generate(summarising.request(state, self.frame), self._spent)
+            except ModelError as error:
+                log.warning("%s: no summary yet. %s", state.conversation, error.for_operator)
+            else:
+                made = partial(summarising.made, generation, covers, now=self._now())
+                if await self.journal.write(made) is not None:
+                    pause = self._pace.outage_seconds
+                    continue
+                self._spent(generation.model, generation.usage)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, self._pace.longest_outage_seconds)
 
     # --- turns -------------------------------------------------------------------------------------------------------
 

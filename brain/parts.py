@@ -4,13 +4,17 @@ from datetime import datetime
 
 import msgspec
 
-from brain.entries import Decided
+from brain.entries import Act, Decided, Recalled, Speak, Steer, Summarised
+from brain.quoting import TEXT_SHOWN
 from brain.working import ActionView
 from gateway.addresses import Address, Route
 from gateway.events import Fact, Outcome, Ref
 from gateway.journal import Outgoing
+from gateway.llm.history import tokens_of
 from gateway.llm.model import Message
 from gateway.record import Record
+
+LINE_TOKENS = 15  # what stands around a text
 
 
 class Heard(msgspec.Struct):
@@ -28,7 +32,13 @@ class Exchange(msgspec.Struct):
     heard: list[Heard]
     decided: Decided
     origin: str = ""  # the conversation where it was, if that has been joined to this one
+    after: int = 0  # and then our last turn before it
     rendered: list[Message] | None = None  # kept by the prompt, which renders each once
+
+    @property
+    def place(self) -> int:
+        """In the order of our turns."""
+        return self.after if self.origin else self.decided.turn
 
 
 class Opened(Record, frozen=True, kw_only=True):
@@ -36,6 +46,18 @@ class Opened(Record, frozen=True, kw_only=True):
 
     author: Address
     at: datetime
+
+
+def weight_of(exchange: Exchange) -> int:
+    """About how many tokens it takes in a prompt."""
+    texts = [getattr(item.fact, "text", "") for item in exchange.heard]
+    for decision in exchange.decided.decisions:
+        match decision:
+            case Speak(text=text) | Steer(text=text) | Act(query=text) | Recalled(found=text):
+                texts.append(text)
+            case _:
+                pass
+    return sum(LINE_TOKENS + tokens_of(text[:TEXT_SHOWN]) for text in texts)
 
 
 class Timer(msgspec.Struct, frozen=True):
@@ -60,6 +82,7 @@ class Share(Record, frozen=True, kw_only=True):
     reached: list[tuple[Address, Route]] = []
     wait: tuple[datetime, str] | None = None
     joined: list[str] = []
+    summary: Summarised | None = None
 
 
 class LaneFrozen(Record, frozen=True, kw_only=True):
@@ -90,3 +113,4 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     reached: list[tuple[Address, Route]] = []
     recent: list[Opened] = []
     robot_turns: int = 0
+    summary: Summarised | None = None

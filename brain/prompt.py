@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from brain.contacts import Contact
-from brain.entries import Act, Decision, Recalled, Speak, Steer, Wait, Withdraw
+from brain.entries import Act, Decision, Recalled, Speak, Steer, Summarised, Wait, Withdraw
 from brain.parts import Exchange, Heard
 from brain.quoting import indented, one_line, shortened
 from brain.state import LaneState, Turn
@@ -77,12 +77,19 @@ def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *
     """`sees`: those whose words the turn follows may hear what is in flight."""
     state, heard = turn.state, turn.heard
     messages: list[Message] = [{"role": "system", "content": frame.instructions}]
+    if state.summary is not None:
+        messages.append({"role": "user", "content": _summary(state.summary, frame.zone)})
     for exchange in state.exchanges:
         messages += _rendered(exchange, state, frame)
     events = events_text((*state.overheard, *heard), state, frame.zone)
     messages.append({"role": "user", "content": events})
     messages.append({"role": "user", "content": live_state(state, heard, frame.zone, now, sees=sees)})
     return Request(messages=messages, tools=render(tools))
+
+
+def _summary(summary: Summarised, zone: ZoneInfo) -> str:
+    until = summary.at.astimezone(zone).strftime("%a %d %b %Y")
+    return f"(What was said here before, in summary, as of {until}; recall finds the words)\n  {indented(summary.text)}"
 
 
 # --- the exchanges ---------------------------------------------------------------------------------------------------

@@ -8,8 +8,21 @@ import msgspec
 
 from brain import joining
 from brain.emission import action_key, emissions
-from brain.entries import Act, Decided, Decision, Joined, LaneEntry, Moved, Parted, Spent, Steer, Taken, Wait
-from brain.parts import Exchange, Heard, LaneFrozen, Opened, SendView, Timer
+from brain.entries import (
+    Act,
+    Decided,
+    Decision,
+    Joined,
+    LaneEntry,
+    Moved,
+    Parted,
+    Spent,
+    Steer,
+    Summarised,
+    Taken,
+    Wait,
+)
+from brain.parts import Exchange, Heard, LaneFrozen, Opened, SendView, Timer, weight_of
 from brain.working import ActionView, forget_completed
 from gateway.addresses import Address, Route
 from gateway.events import (
@@ -31,7 +44,8 @@ from gateway.journal import Emitted, Outgoing, Owned, Released, forget_emitted
 from gateway.record import decode
 from gateway.seen import Identities, Seen
 
-EXCHANGES_KEPT, EXCHANGES_CUT_TO = 120, 80  # cut in strides, so that the prompt's prefix stays the same in between
+EXCHANGES_KEPT, EXCHANGES_CUT_TO = 400, 300  # without a summary for so long, the oldest can only be recalled
+OVERHEARD_KEPT = 100
 CLOSED_SENDS_KEPT = 50
 RECENT_KEPT = 60
 
@@ -42,6 +56,8 @@ class LaneState:
         self.undecided: list[Heard] = []
         self.overheard: list[Heard] = []  # kept without a turn; shown with the next one
         self.exchanges: list[Exchange] = []
+        self.summary: Summarised | None = None  # of all before them
+        self.weight = 0  # of the exchanges, in tokens, about
         self.actions: dict[str, ActionView] = {}
         self.sends: dict[Ref, SendView] = {}
         self.outgoing: list[Outgoing] = []
@@ -70,7 +86,7 @@ class LaneState:
         return LaneFrozen(
             undecided=self.undecided,
             overheard=self.overheard,
-            exchanges=[Exchange(heard=one.heard, decided=one.decided, origin=one.origin) for one in self.exchanges],
+            exchanges=[msgspec.structs.replace(one, rendered=None) for one in self.exchanges],
             actions=list(self.actions.values()),
             sends=list(self.sends.items()),
             outgoing=self.outgoing,
@@ -93,11 +109,13 @@ class LaneState:
             robot_turns=self.robot_turns,
             reached=list(self.reached.items()),
             parted=sorted(self.parted, key=str),
+            summary=self.summary,
         )
 
     def thaw(self, frozen: bytes) -> None:
         kept: LaneFrozen = decode(frozen, LaneFrozen)
-        self.undecided, self.overheard, self.exchanges = kept.undecided, kept.overheard, kept.exchanges
+        self.undecided, self.overheard, self.summary = kept.undecided, kept.overheard, kept.summary
+        self.keep(kept.exchanges)
         self.actions = {action.key: action for action in kept.actions}
         self.sends, self.outgoing, self.routes = dict(kept.sends), kept.outgoing, kept.routes
         self.interrupts, self.turns, self.turns_alone = kept.interrupts, kept.turns, kept.turns_alone
@@ -164,6 +182,9 @@ class LaneState:
                 joining.join(self, entry)
             case Parted():
                 joining.part(self, entry)
+            case Summarised():
+                self.summary = entry
+                self.keep([one for one in self.exchanges if one.place > entry.through])
             case Spent():
                 pass
             case _:
@@ -177,6 +198,7 @@ class LaneState:
         if taken.attention == "keep":
             if isinstance(fact, MessageReceived):
                 self.overheard.append(heard)
+                del self.overheard[:-OVERHEARD_KEPT]
             return
         if isinstance(fact, MessageReceived) and not control:
             self.recent = [*self.recent[-RECENT_KEPT:], Opened(author=fact.author.address, at=fact.at)]
@@ -256,8 +278,13 @@ class LaneState:
                 self.sends[item.ref] = SendView(route=item.body.route, text=item.body.text)
         self.outgoing += outgoing
         self.exchanges.append(Exchange(heard=heard, decided=decided))
+        self.weight += weight_of(self.exchanges[-1])
         if len(self.exchanges) > EXCHANGES_KEPT:
-            del self.exchanges[: len(self.exchanges) - EXCHANGES_CUT_TO]
+            self.keep(self.exchanges[-EXCHANGES_CUT_TO:])
+
+    def keep(self, exchanges: list[Exchange]) -> None:
+        self.exchanges = exchanges
+        self.weight = sum(weight_of(one) for one in exchanges)
 
     def _follow(self, decision: Decision, decided: Decided) -> None:
         self.live += 1

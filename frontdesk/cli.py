@@ -43,6 +43,29 @@ def demo(plain: bool, data: Path | None, model: str | None, pace: float, listen:
     sys.exit(asyncio.run(run(options)))
 
 
+@main.command()
+@config_option
+@click.option("--yes", is_flag=True, help="Ask nothing: take what is found, and the defaults.")
+def init(config: Path | None, yes: bool) -> None:
+    """Write the settings, question by question."""
+    from frontdesk.demo.find_model import find
+    from frontdesk.init import CannotInit, Interview, write
+
+    path = config or Path(DEFAULT_CONFIG)
+    if path.exists():
+        raise click.ClickException(f"{path} is there already: move it away, or name another file with --config.")
+    interview = Interview(os.environ, ask=not yes)
+    settings = interview.settings(asyncio.run(find(None, os.environ)))
+    try:
+        written = write(path, settings, interview.typed)
+    except (CannotInit, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    _settings(path)
+    name = "" if path == Path(DEFAULT_CONFIG) else f" --config {path}"
+    click.echo(f"Written: {', '.join(map(str, written))}")
+    click.echo(f"Next: `frontdesk doctor{name}` tries each part, then `frontdesk run{name}` starts it.")
+
+
 def _roles(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
     roles = tuple(dict.fromkeys(role.strip() for role in text.split(",")))
     if unknown := [role for role in roles if role not in ROLES]:
@@ -216,6 +239,19 @@ def doctor(config: Path | None) -> None:
     from frontdesk.doctor import check
 
     sys.exit(asyncio.run(check(_settings(config))))
+
+
+@main.command()
+@config_option
+@click.option("--again", is_flag=True, help="Also if they are there already.")
+def packages(config: Path | None, again: bool) -> None:
+    """Install what the workers' code can import: [sandbox] packages, from wheels, by pip as it is set up here."""
+    from frontdesk.packages import NotInstalled, make
+
+    try:
+        asyncio.run(make(_settings(config), again=again))
+    except NotInstalled as error:
+        raise click.ClickException(str(error)) from error
 
 
 @main.command(name="eval")

@@ -107,6 +107,8 @@ class Erased(msgspec.Struct):
             return (conversation, node["turn"]) in self.turns
         if isinstance(action := node.get("action") or node.get("key"), str) and self.has_action(action):
             return True
+        if node.get("type") == "Summarised":
+            return any((one["medium"], one["user"]) == self.user for one in node.get("whose", ()))
         if node.get("type") == "Recalled":
             return any(one in self.identities or self._is_post(one) for one in node.get("of", ()))
         if node.get("type") == "Posted":

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, cast
 from actors import prompt as actor_prompt
 from actors.primitives import contacts as contact_cards
 from actors.primitives import notes as note_primitives
+from actors.primitives import packages as package_primitives
 from actors.primitives import tasks as task_primitives
 from actors.primitives import transcripts
 from actors.sandbox import found as sandboxes
 from actors.sandbox.gate.policy import Grant, Policy
 from actors.sandbox.host import Sandbox
+from actors.sandbox.isolation.words import Isolation
 from actors.sandbox.stubs import Stub
 from actors.sharing import Alone, Beside
 from actors.supervisor import ActionHost
 from actors.workshop import Box, Caller, Limits, Primitive, Workshop
+from frontdesk import packages
 from frontdesk.history import LaneHistory, sees
 from frontdesk.isolation import Choice, choose
 from frontdesk.parts import Parts
@@ -60,23 +63,23 @@ class Actors:
         await self.host.run()
 
     def _workshop(self, guard: Guard, choice: Choice) -> Workshop:
-        primitives, secrets = self._primitives(), self._settings.sandbox.secrets
+        primitives, secrets = self._primitives(choice), self._settings.sandbox.secrets
         folder = workspaces(self._settings.store.path)
         return Workshop(
             model=self._parts.actor_model,
-            box=self._boxes(folder, guard, choice, actor_prompt.stubs(primitives)),
+            box=self._boxes(folder, guard, packages.furnished(self._settings, choice), actor_prompt.stubs(primitives)),
             primitives={primitive.method: primitive for primitive in primitives},
             limits=self._limits(choice),
             now=utc_now,
             operator=self._parts.operator,
             notes=self._noted,
-            told=actor_prompt.granted((one.name, one.host) for one in secrets),
+            told=packages.told(self._settings, choice) + actor_prompt.granted((one.name, one.host) for one in secrets),
             waiting=lambda key, after: cast(ActionHost, self.host).waiting(key, after),
             check=guard.check,
             sandboxes=partial(sandboxes.running, folder),
         )
 
-    def _primitives(self) -> list[Primitive]:
+    def _primitives(self, choice: Choice) -> list[Primitive]:
         broker, settings = self._broker, self._settings
         return [
             contact_cards.find(self._cards),
@@ -87,11 +90,12 @@ class Actors:
             ),
             *task_primitives.reading(task_primitives.Tasks(broker, self._people.whose, self._sees)),
             *note_primitives.keeping(self._notes, self._in_private),
+            *package_primitives.installing(settings.sandbox.install, packages.Installer(settings, choice)),
             *self._parts.primitives,
         ]
 
     def _boxes(
-        self, folder: Path, guard: Guard, choice: Choice, stubs: Sequence[Stub]
+        self, folder: Path, guard: Guard, isolation: Isolation, stubs: Sequence[Stub]
     ) -> "Callable[[str, Callable[[Happening], None]], Box]":
         settings = self._settings.sandbox
         grants = (
@@ -103,7 +107,7 @@ class Actors:
             return Sandbox(
                 folder / key,
                 emit,
-                choice.isolation,
+                isolation,
                 stubs=stubs,
                 policy=policy,
                 holder=socket.gethostname(),
