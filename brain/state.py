@@ -196,7 +196,7 @@ class LaneState:
         fact, control = taken.event, taken.attention == "control"
         heard = Heard(label=self._label(fact), fact=fact, at=taken.at, control=control)
         if taken.attention == "keep":
-            if isinstance(fact, MessageReceived):
+            if isinstance(fact, MessageReceived) or (isinstance(fact, SendClosed) and fact.outcome == "withdrawn"):
                 self.overheard.append(heard)
                 del self.overheard[:-OVERHEARD_KEPT]
             return

@@ -97,6 +97,7 @@ def _oldest(state: LaneState) -> Sequence[Exchange]:
 def _lines(exchange: Exchange, state: LaneState, frame: prompt.Frame) -> Iterator[str]:
     if exchange.heard:
         yield prompt.events_text(exchange.heard, state, frame.zone)
+    yield from prompt.spoken(exchange, state)
     for decision in exchange.decided.decisions:
         if line := _decision(decision, state):
             yield line
@@ -104,8 +105,6 @@ def _lines(exchange: Exchange, state: LaneState, frame: prompt.Frame) -> Iterato
 
 def _decision(decision: Decision, state: LaneState) -> str:
     match decision:
-        case Speak(text=text):
-            return f"You said: {indented(text)}"
         case Act(name=name, query=query):
             return f"You started {name}: {indented(query)}"
         case Steer(verb=verb, action=key, text=text):
@@ -113,5 +112,5 @@ def _decision(decision: Decision, state: LaneState) -> str:
             return f"You: {verb} {name} {indented(text)}".rstrip()
         case Recalled(query=query):
             return f"You looked up “{indented(query)}”."
-        case Wait() | Withdraw():
+        case Speak() | Wait() | Withdraw():
             return ""
