@@ -3,7 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
-from brain.entries import Act, Decided, Decision, Speak, Steer, Wait, Withdraw
+import msgspec
+
+from brain.entries import Act, Decided, Decision, Recalled, Speak, Steer, Wait, Withdraw
 from gateway.addresses import journal_key
 from gateway.events import (
     ActionCommand,
@@ -38,6 +40,12 @@ def emissions(conversation: str, decided: Decided, actions_made: int) -> list[Ou
     return made
 
 
+def ref_of(conversation: str, decided: Decided, place: int) -> Ref:
+    """Of what follows from the decision at that place, if anything does."""
+    before = msgspec.structs.replace(decided, decisions=decided.decisions[:place])
+    return Ref(conversation, decided.turn, len(emissions(conversation, before, 0)))
+
+
 def _emission(conversation: str, decided: Decided, decision: Decision, ref: Ref, number: int) -> list[Outgoing]:
     match decision:
         case Speak(route=route, text=text):
@@ -62,7 +70,7 @@ def _emission(conversation: str, decided: Decided, decision: Decision, ref: Ref,
         case Steer():
             command = _command(conversation, decided, decision, ref)
             return [Outgoing(subject=f"cmd.act.{decision.action}", ref=ref, body=command)]
-        case Wait():
+        case Wait() | Recalled():
             return []
 
 

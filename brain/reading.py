@@ -33,12 +33,14 @@ class Refusal(Exception):
 
 
 class Read(Record, frozen=True, kw_only=True):
-    """`results` has one text per call, in order; `refused` says that at least one was not taken."""
+    """`results` has one text per call, in order; `refused` says that at least one was not taken. `queries` are the
+    look-ups by the places of their calls: whoever does them puts what was found in there."""
 
     decisions: tuple[Decision, ...]
     calls: tuple[RawCall, ...] = ()
     results: tuple[str, ...] = ()
     refused: bool = False
+    queries: tuple[tuple[int, str], ...] = ()
 
 
 def read(
@@ -54,9 +56,14 @@ def read(
         text, calls = "", (written,)
     decisions: list[Decision] = []
     results: list[str] = []
+    queries: list[tuple[int, str]] = []
     refused = False
     for call in calls:
         try:
+            if (query := _query(call, by_name)) is not None:
+                queries.append((len(results), query))
+                results.append("")
+                continue
             decision = _decision(call, by_name, turn, context, rights, now)
         except Refusal as why:
             results.append(f"Not done: {why}")
@@ -64,12 +71,18 @@ def read(
         else:
             decisions.append(decision)
             results.append("Done.")
-    if text and not any(isinstance(decision, Speak | Wait) for decision in decisions):
+    if text and not queries and not any(isinstance(decision, Speak | Wait) for decision in decisions):
         try:
             decisions.insert(0, _speak(text, None, None, turn))
         except Refusal as why:
             return Read(decisions=(), calls=calls, results=(*results, f"Not sent: {why}"), refused=True)
-    return Read(decisions=(*decisions, *_signs(decisions)), calls=calls, results=tuple(results), refused=refused)
+    return Read(
+        decisions=(*decisions, *_signs(decisions)),
+        calls=calls,
+        results=tuple(results),
+        refused=refused,
+        queries=tuple(queries),
+    )
 
 
 def _signs(decisions: list[Decision]) -> list[Speak]:
@@ -78,6 +91,12 @@ def _signs(decisions: list[Decision]) -> list[Speak]:
         return []
     acts = [decision for decision in decisions if isinstance(decision, Act) and decision.route.medium not in SHOWS_WORK]
     return [Speak(route=act.route, text=f"On it: {act.name.replace('_', ' ')}.", by_tool=True) for act in acts]
+
+
+def _query(call: RawCall, by_name: dict[str, Legal]) -> str | None:
+    """What is to be looked up, before there is anything to say about it; None for any other call."""
+    tool = by_name.get(call.name)
+    return str(_checked(call, tool)["query"]) if tool is not None and tool.kind == "recall" else None
 
 
 def _decision(
@@ -91,6 +110,7 @@ def _decision(
         return Wait(reason=arguments["reason"], until=_until(arguments.get("until"), now))
     if tool.kind == "send_message":
         return _speak(arguments["text"], arguments.get("reply_to"), arguments.get("medium"), turn)
+    assert tool.kind != "recall"
     words = _whose_words(arguments.get("for_message"), turn)
     if tool.kind == "act":
         by, route = words or _requester(turn)

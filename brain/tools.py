@@ -19,7 +19,7 @@ from gateway.record import Record
 MANY = 20
 _NOT_NAME = re.compile(r"[^a-z0-9]+")
 
-Kind = Literal["send_message", "wait", "act"] | Steering
+Kind = Literal["send_message", "wait", "act", "recall"] | Steering
 
 ABOUT: dict[Steering, str] = {
     "interject": "Pass a correction or a follow-up to {what}.",
@@ -52,6 +52,8 @@ def legal(state: LaneState, rights: Rights, askers: Sequence[Person]) -> tuple[L
     In an order that changes only at its end, so that the provider's cache of the tools holds as long as possible.
     """
     tools = [_send_message(state), _WAIT]
+    if not askers or rights.anyone_may(askers, "recall"):
+        tools.append(_RECALL)
     if rights.anyone_may(askers, "start"):
         tools.append(_ACT)
     in_flight = state.in_flight()
@@ -85,6 +87,12 @@ _WAIT = Legal(
     about="Stay silent, on purpose. until (ISO time, or 10m, 2h): decide again then, unless something comes before.",
     required=("reason",),
     optional=("until",),
+)
+_RECALL = Legal(
+    name="recall",
+    kind="recall",
+    about="Search what was said here before what you see. query: the words to find. You get the result, then decide.",
+    required=("query",),
 )
 _ACT = Legal(
     name="act",

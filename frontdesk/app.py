@@ -14,14 +14,14 @@ from functools import partial
 
 from actors.sharing import role_of
 from actors.supervisor import ActionHost
-from brain.contacts import Contacts
+from brain.history import Recalls
 from brain.manager import Manager
 from frontdesk import control
 from frontdesk.accounts import Accounts
 from frontdesk.crew import Crew
 from frontdesk.erasing import erase_here
 from frontdesk.parts import Parts
-from frontdesk.people import key_of, people
+from frontdesk.people import Directory, contacts
 from frontdesk.store import ROLES, is_shared, machine_of, open_broker
 from frontdesk.upkeep import keeper, keeper_key
 from frontdesk.work import Actors
@@ -46,7 +46,7 @@ class App:
     def __init__(self, settings: Settings, parts: Parts, roles: Collection[str] = ROLES) -> None:
         self.settings, self.parts, self.roles = settings, parts, roles
         self.worker = f"{socket.gethostname()}-{os.getpid()}"
-        self.people = people(settings)
+        self.directory = Directory(settings)
         self.broker: Broker | None = None
         self.manager: Manager | None = None
         self.mediums: dict[str, Medium] = {}
@@ -59,7 +59,13 @@ class App:
     async def run(self) -> None:
         """Until cancelled; then every role ends cleanly. Raises BrokerUnusable."""
         broker = self.broker = await open_broker(self.settings, self.parts.operator)
+<<<<<<< HEAD
         crew = Crew(partial(self._roles, broker))
+=======
+        tasks = [asyncio.create_task(role, name=name) for name, role in self._roles(broker).items()]
+        tasks.append(asyncio.create_task(self.directory.follow(broker), name="who is who"))
+        self.parts.started()
+>>>>>>> main
         try:
             async with self._controlled(broker, crew):
                 await crew.run(self.parts.started)
@@ -98,11 +104,11 @@ class App:
         settings, shared = self.settings, is_shared(self.settings)
         machine = machine_of(settings.store.path)
         if "mediums" in self.roles:
-            roles |= Accounts(broker, settings, self.parts, self.people, self.worker, self.mediums).roles()
+            roles |= Accounts(broker, settings, self.parts, self.directory, self.worker, self.mediums).roles()
         if "brain" in self.roles:
             roles["brain"] = lambda guard: self._brain(broker, guard)
         if "actors" in self.roles:
-            self._actors = Actors(broker, settings, self.parts, self.people, self.worker)
+            self._actors = Actors(broker, settings, self.parts, self.directory, self.worker)
             roles[f"{role_of(machine)}{os.getpid()}"] = self._actors.run
         if {"brain", "actors"} & {*self.roles}:  # whoever looks into the views
             roles[keeper_key(settings)] = keeper(broker, settings).run
@@ -115,13 +121,15 @@ class App:
             guard,
             self.worker,
             assistant=self.settings.assistant.name,
-            contacts=Contacts(self.people, self.settings.access.unknown, str(self.settings.assistant.timezone)),
+            contacts=contacts(self.settings),
             model=self.parts.brain_model,
             tell=lambda account, signal: broker.signal(live.subject(account), live.payload(signal)),
             operator=self.parts.operator,
             now=utc_now,
             pace=self.parts.pace,
-            notes=Notes(broker, lambda person: key_of(self.people, person.address), utc_now),
+            notes=Notes(broker, self.directory.whose, utc_now),
+            recall=Recalls(self.settings.store.path),
+            ambient=frozenset(one.place for one in self.settings.places if one.ambient),
         )
         await self.manager.run()
 

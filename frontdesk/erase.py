@@ -30,13 +30,19 @@ from gateway.broker.sqlite_file import shrink
 from gateway.events import ActionCommand, Fact, OutboxCommand
 from gateway.folding import snapshot_part, unstamped
 from gateway.notes import NoteAdded, NoteErased, notes_subject
+<<<<<<< HEAD
+=======
+from gateway.outbox_state import Entry as OutboxEntry
+from gateway.outbox_state import OutboxFrozen
+from gateway.people import ChangePeople
+>>>>>>> main
 from gateway.record import Record, decode, encode
 from gateway.seen import erased
 from gateway.snapshots import Gathering, Snapshot, cut
 
 WORDS: dict[str, Any] = {
     notes_subject(""): NoteAdded | NoteErased,
-    "evt.": Fact,
+    "evt.": Fact | ChangePeople,
     "cmd.out.": OutboxCommand,
     "cmd.act.": ActionCommand,
 }

@@ -21,12 +21,15 @@ from gateway.addresses import Address
 from gateway.settings import (
     NOT_YET,
     BrokerUrl,
+    HostName,
     HostPattern,
     HttpUrl,
     Listen,
     MailAddress,
     MediumsSettings,
     ModelSettings,
+    PackageName,
+    Place,
     Secret,
     Settings,
     StoreSettings,
@@ -34,10 +37,13 @@ from gateway.settings import (
     WebSettings,
     broker_url,
     duration,
+    host_name,
     host_pattern,
     http_url,
     known_keys,
     mail_address,
+    package_name,
+    place,
     without_none,
 )
 
@@ -103,7 +109,10 @@ class _Reader:
         self._environ = environ
         self._parse: dict[Any, Callable[[str], Any]] = {
             Address: _address,
+            HostName: host_name,
             HostPattern: host_pattern,
+            Place: place,
+            PackageName: package_name,
             BrokerUrl: broker_url,
             HttpUrl: http_url,
             Listen: Listen.parse,

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from gateway.addresses import Route
+from gateway.cards import Card
 from gateway.events import MediumFact
 from gateway.live import LiveSignal
 from gateway.outbox import OutcomeUnknown, Rejected, SurelyNotSent
@@ -45,6 +46,10 @@ class Medium(Protocol):
 
     async def send(self, route: Route, text: str, key: str) -> None:
         """One part. Raises SurelyNotSent (try again later), Rejected (never will be) or OutcomeUnknown."""
+
+    async def show_card(self, route: Route, card: Card, message: str | None) -> str:
+        """A status card, or with `message` an edit of the one with that id. Answers with its id. Raises as `send` does:
+        Rejected where the medium has no cards, or the message is gone. An edit can be repeated."""
 
     async def show(self, signal: LiveSignal) -> None:
         """Typing and other live things, as far as the platform can. Raises nothing; never waits long."""

@@ -9,8 +9,9 @@ from pathlib import Path
 import msgspec
 
 from brain import prompt
-from brain.entries import Act, Decision, Speak, Steer, Wait
+from brain.entries import Act, Decision, Recalled, Speak, Steer, Wait
 from brain.generating import generate
+from brain.recalling import NOTHING
 from brain.tools import legal
 from frontdesk.evaluation.judging import decided, is_right
 from frontdesk.evaluation.scenario import Scenario
@@ -100,6 +101,11 @@ async def _result(scenario: Scenario, model: Model, kept: Kept, again: bool) -> 
     return result
 
 
+async def _nothing_found(query: str) -> Recalled:
+    """A scenario has no past but what its prompt shows."""
+    return Recalled(query=query, found=NOTHING)
+
+
 async def _asked(key: str, scenario: Scenario, moment: Moment, model: Model) -> Result:
     if moment.turn is None:
         taken = decided((), moment.ids)
@@ -108,7 +114,9 @@ async def _asked(key: str, scenario: Scenario, moment: Moment, model: Model) -> 
     counting = _Counting(model)
     began = time.monotonic()
     try:
-        made = await generate(counting, moment.frame, moment.turn, tools, moment.now, lambda *_: None, moment.rights)
+        made = await generate(
+            counting, moment.frame, moment.turn, tools, moment.now, lambda *_: None, moment.rights, _nothing_found
+        )
     except ModelError as error:
         return Result(key=key, id=scenario.id, model=model.name, failed=error.for_operator)
     taken = decided(made.decisions, moment.ids)

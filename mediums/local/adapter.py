@@ -11,6 +11,7 @@ from typing import Protocol, assert_never
 
 from gateway.addresses import Route
 from gateway.broker.protocol import Broker
+from gateway.cards import Card
 from gateway.clock import Now, utc_now
 from gateway.events import MediumFact
 from gateway.holding import Guard
@@ -22,7 +23,7 @@ from mediums.local.hub import Hub
 from mediums.local.room import Posted, Room, Settled
 from mediums.local.server import CannotListen, Server
 from mediums.local.socket import DeskClosed
-from mediums.medium import Health, OutcomeUnknown, Publish, SurelyNotSent
+from mediums.medium import Health, OutcomeUnknown, Publish, Rejected, SurelyNotSent
 
 OPEN_SECONDS, TAKE_SECONDS, SEND_SECONDS = 10.0, 10.0, 30.0
 SETTLING = 200  # decisions heard and not yet written; beyond that their marks are lost
@@ -34,6 +35,7 @@ class Console(Protocol):
     async def trace(self, about: str) -> str: ...
     async def code(self, about: str) -> str: ...
     async def actions(self) -> str: ...
+    async def people(self, words: str) -> str: ...
 
 
 class LocalMedium:
@@ -136,6 +138,9 @@ class LocalMedium:
         writing.result()
         self._hub.stop_typing()
 
+    async def show_card(self, route: Route, card: Card, message: str | None) -> str:
+        raise Rejected("the page and the terminal have a panel")
+
     async def show(self, signal: LiveSignal) -> None:
         match signal:
             case Typing():
@@ -210,3 +215,5 @@ class LocalMedium:
                 return await console.code(look.about)
             case "actions":
                 return await console.actions()
+            case "people":
+                return await console.people(look.about)

@@ -13,16 +13,18 @@ from collections.abc import Coroutine, Hashable
 from typing import TYPE_CHECKING
 
 from gateway.addresses import Route
-from gateway.events import MessageReceived
-from gateway.live import LiveSignal
+from gateway.cards import Card
+from gateway.events import ControlPressed, MediumFact
+from gateway.live import LiveSignal, TurnDecided
 from mediums import markup
 from mediums.medium import Health, Publish
 from mediums.slack import failures, wire
 from mediums.slack.failures import CallFailed
 from mediums.slack.pace import Pace
 from mediums.slack.people import People
+from mediums.slack.presses import Presses
 from mediums.slack.sockets import Sockets
-from mediums.slack.words import Me, Profile
+from mediums.slack.words import Me, Payload, Profile
 
 if TYPE_CHECKING:
     from mediums.slack.client import Client, Envelope, Envelopes
@@ -49,6 +51,7 @@ class SlackMedium:
         self._client: Client | None = None
         self._people = People(self._profile, self._pace.lookup_seconds)
         self._threads, self._called, self._published = _Recent(), _Recent(), _Recent()
+        self._presses = Presses(self._whisper)
         self._trouble = "not connected to Slack yet"
         self._publishing_since: float | None = None
 
@@ -89,17 +92,21 @@ class SlackMedium:
             envelope = await envelopes.get()
             fact = await self._heard(envelope, me)
             if fact is not None and fact.identity not in self._published:
+                if isinstance(fact, ControlPressed):
+                    self._presses.expect(fact)
                 self._publishing_since = time.monotonic()
                 await publish(fact)
                 self._publishing_since = None
                 self._remember(fact)
             await envelope.acknowledge()
 
-    async def _heard(self, envelope: "Envelope", me: Me) -> MessageReceived | None:
-        """What cannot be read is logged and passed over; other kinds than events say nothing."""
+    async def _heard(self, envelope: "Envelope", me: Me) -> MediumFact | None:
+        """What cannot be read is logged and passed over; other kinds than events and presses say nothing."""
+        payload = envelope.payload
+        if envelope.kind == "interactive" and payload.get("type") == "block_actions":
+            return self._pressed(payload, me)
         if envelope.kind != "events_api":
             return None
-        payload = envelope.payload
         try:
             profiles = await self._people.profiles(wire.people(payload, me))
             return wire.heard(payload, me, profiles, self)
@@ -107,8 +114,17 @@ class SlackMedium:
             log.exception("%s: event %s cannot be read and is passed over", self.account, payload.get("event_id"))
             return None
 
-    def _remember(self, fact: MessageReceived) -> None:
+    def _pressed(self, payload: Payload, me: Me) -> ControlPressed | None:
+        try:
+            return wire.pressed(payload, me)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            log.info("%s: a press that is none of ours is passed over", self.account)
+            return None
+
+    def _remember(self, fact: MediumFact) -> None:
         self._published.add(fact.identity)
+        if isinstance(fact, ControlPressed):
+            return
         if fact.addressed and not fact.private:
             self._called.add((fact.route.place, fact.route.reply_to))
             self._threads.add((fact.route.place, fact.route.thread))
@@ -128,15 +144,26 @@ class SlackMedium:
 
     async def send(self, route: Route, text: str, key: str) -> None:
         """In channels into the thread of the route. `key` is not used."""
-        call = wire.message(route, text)
-        try:
-            ts = await (await self._connected()).post(call)
-        except CallFailed as error:
-            raise failures.end(error.failure) from None
+        ts = await self._post(wire.message(route, text))
         self._threads.add((route.place, route.thread or ts))
 
+    async def show_card(self, route: Route, card: Card, message: str | None) -> str:
+        return await self._post(wire.card(route, card, message))
+
+    async def _post(self, call: wire.PostMessage) -> str:
+        try:
+            return await (await self._connected()).post(call)
+        except CallFailed as error:
+            raise failures.end(error.failure) from None
+
     async def show(self, signal: LiveSignal) -> None:
-        """Nothing: a bot cannot be seen typing on Slack."""
+        """Why a press did nothing, to who pressed. A bot cannot be seen typing on Slack."""
+        if isinstance(signal, TurnDecided):
+            self._presses.decided(signal)
+
+    async def _whisper(self, press: ControlPressed, text: str) -> None:
+        user = press.author.address.user.rpartition("/")[2]
+        await (await self._connected()).whisper(press.route.place, user, text, press.route.thread)
 
     # --- the connection ----------------------------------------------------------------------------------------------
 
@@ -149,6 +176,7 @@ class SlackMedium:
 
     async def close(self) -> None:
         """Ends the connections for calls. A later call connects anew."""
+        await self._presses.close()
         client, self._client = self._client, None
         if client is not None:
             await client.close()

@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, Protocol
 
+import msgspec
+
+from gateway import cards
 from gateway.addresses import Address, Route
-from gateway.events import MessageReceived, Person
+from gateway.cards import Button, Card
+from gateway.events import ControlPressed, MessageReceived, Person
 from gateway.outbox import Rejected
 from gateway.record import Record
 from mediums import markup
@@ -18,6 +22,8 @@ from mediums.slack.words import Me, Payload, Profiles
 
 MEDIUM = "slack"
 LIMIT = 4000  # characters of `text`, as escaped: https://docs.slack.dev/reference/methods/chat.postMessage#truncating
+
+SECTION_LIMIT, BUTTON_LIMIT, BUTTONS_LIMIT = 3000, 75, 25  # https://docs.slack.dev/reference/block-kit
 
 # https://docs.slack.dev/reference/scopes; with the first it works in direct messages and where it is mentioned.
 NEEDED_SCOPES = ("app_mentions:read", "chat:write", "im:history", "users:read")
@@ -111,6 +117,38 @@ def heard(payload: Payload, me: Me, profiles: Profiles, memory: Memory) -> Messa
     )
 
 
+def pressed(payload: Payload, me: Me) -> ControlPressed:
+    """A button of a card: https://docs.slack.dev/reference/interaction-payloads/block_actions-payload
+
+    Raises KeyError, TypeError, ValueError or AttributeError for what is no press of ours.
+    """
+    (action,) = payload["actions"]
+    press = cards.pressed(action["value"])
+    container, user = payload["container"], payload["user"]
+    channel, card = str(container["channel_id"]), str(container["message_ts"])
+    root = container.get("thread_ts") or (payload.get("message") or {}).get("thread_ts")
+    return ControlPressed(
+        identity=f"{account_of(me.team)}/press/{channel}/{card}/{user['id']}/{action['action_ts']}",
+        route=Route(
+            medium=MEDIUM,
+            account=account_of(me.team),
+            place=channel,
+            thread=str(root) if root and root != card else None,
+            reply_to=card,
+        ),
+        author=Person(
+            address=Address(medium=MEDIUM, user=f"{user.get('team_id') or payload['team']['id']}/{user['id']}"),
+            name=words.one_line(user.get("name") or user.get("username") or "") or str(user["id"]),
+        ),
+        at=time_of(str(action["action_ts"])),
+        verb=press.verb,
+        action=press.action,
+        question=press.question,
+        option=press.option,
+        private=channel.startswith("D"),
+    )
+
+
 def time_of(ts: str) -> datetime:
     seconds, _, micros = ts.partition(".")
     return datetime.fromtimestamp(int(seconds), UTC) + timedelta(microseconds=int(micros[:6].ljust(6, "0")))
@@ -166,11 +204,39 @@ def _team(payload: Payload, message: Payload, profiled: str, me: Me) -> str | No
 
 
 class PostMessage(Record, frozen=True, kw_only=True):
-    """The arguments of one chat.postMessage. `text` is mrkdwn."""
+    """The arguments of one chat.postMessage, or of one chat.update where it `edits` a message. `text` is mrkdwn.
+
+    A card has `buttons`, perhaps none; a message has None.
+    """
 
     channel: str
     text: str
     thread: str | None = None
+    edits: str | None = None
+    buttons: tuple[Button, ...] | None = None
+
+    @property
+    def blocks(self) -> list[Payload] | None:
+        """https://docs.slack.dev/reference/block-kit/blocks"""
+        if self.buttons is None:
+            return None
+        shown: list[Payload] = [
+            {"type": "section", "text": {"type": "mrkdwn", "verbatim": True, "text": self.text[:SECTION_LIMIT]}}
+        ]
+        if self.buttons:
+            shown.append({"type": "actions", "elements": [_element(one) for one in self.buttons[:BUTTONS_LIMIT]]})
+        return shown
+
+
+def _element(button: Button) -> Payload:
+    """`action_id` must differ within a message."""
+    element = {
+        "type": "button",
+        "action_id": button.press,
+        "value": button.press,
+        "text": {"type": "plain_text", "text": button.text[:BUTTON_LIMIT], "emoji": True},
+    }
+    return element | ({"style": "danger"} if cards.pressed(button.press).verb == "stop" else {})
 
 
 def fullness(markdown: str) -> float:
@@ -183,6 +249,11 @@ def message(route: Route, markdown: str) -> PostMessage:
     if route.medium != MEDIUM or not route.place.isalnum():
         raise Rejected(f"{route.medium}:{route.place} is no place on Slack: those are ids, as in C024BE91L")
     return PostMessage(channel=route.place, text=_mrkdwn(markdown), thread=route.thread)
+
+
+def card(route: Route, shown: Card, edits: str | None) -> PostMessage:
+    """Raises Rejected for a route that is not Slack's."""
+    return msgspec.structs.replace(message(route, shown.text), edits=edits, buttons=shown.buttons)
 
 
 def _mrkdwn(markdown: str) -> str:

@@ -9,15 +9,19 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Hashable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gateway.addresses import Route
-from gateway.live import LiveSignal, Typing
+from gateway.cards import Card
+from gateway.commands import COMMANDS
+from gateway.live import LiveSignal, TurnDecided, Typing
 from gateway.record import Record
 from mediums import markup
 from mediums.medium import Health, Publish, Rejected, SurelyNotSent
 from mediums.telegram import failures, wire
 from mediums.telegram.failures import CallFailed, Refusal
+from mediums.telegram.presses import Presses
 from mediums.telegram.signs import TypingSigns
 from mediums.telegram.words import Me, Payload
 
@@ -41,6 +45,7 @@ class Pace(Record, frozen=True, kw_only=True):
     publishing_seconds: float = 10.0
     typing_seconds: float = 4.0
     typing_after_seconds: float = 0.5
+    press_seconds: float = 1.0
 
 
 class TelegramMedium:
@@ -59,6 +64,8 @@ class TelegramMedium:
         self._trouble = "not connected to Telegram yet"
         self._publishing_since: float | None = None
         self._typing = TypingSigns(self._show_typing, self._pace.typing_seconds, self._pace.typing_after_seconds)
+        self._presses = Presses(self._answer_press, self._pace.press_seconds)
+        self._preparing: asyncio.Task[None] | None = None
 
     # --- receiving ---------------------------------------------------------------------------------------------------
 
@@ -75,11 +82,10 @@ class TelegramMedium:
         failed = wait_seconds = 0
         offset: int | None = None
         me: Me | None = None
-        warming: asyncio.Task[None] | None = None
         while True:
             try:
                 client = self._connected()
-                me = me or await client.me()
+                me = me or await client.me(self.account)
                 updates = await client.updates(offset, wait_seconds)
             except CallFailed as error:
                 failed += 1
@@ -87,13 +93,17 @@ class TelegramMedium:
                 await self._rest(error, failed)
                 continue
             self._well()
-            warming = warming or asyncio.create_task(client.warm(), name=f"{self.account}: load what sending needs")
+            if self._preparing is None:
+                self._preparing = asyncio.create_task(self._prepare(client), name=f"{self.account}: prepare")
             failed, wait_seconds = 0, self._pace.poll_seconds
             for update in updates:
                 offset = await self._take(update, me, publish) + 1
 
     async def _take(self, update: Payload, me: Me, publish: Publish) -> int:
-        """Published if it is a message; what cannot be read is logged and passed over. Returns its id."""
+        """Published if it is a message or a press; what cannot be read is logged and passed over. Returns its id."""
+        if "callback_query" in update:
+            await self._take_press(update["callback_query"], me, publish)
+            return int(update["update_id"])
         try:
             heard = wire.heard(update, me, self._said.get(wire.message_key(update)))
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -106,6 +116,27 @@ class TelegramMedium:
                 self._publishing_since = None
             _remember(self._said, heard.key, heard.said)
         return int(update["update_id"])
+
+    async def _take_press(self, query: Payload, me: Me, publish: Publish) -> None:
+        try:
+            fact = wire.pressed(query, me, datetime.now(UTC))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            log.info("%s: a press that is none of ours: %s", self.account, str(query.get("data"))[:80])
+            self._presses.take(str(query["id"]))
+            return
+        self._presses.expect(fact.identity)
+        self._publishing_since = time.monotonic()
+        await publish(fact)
+        self._publishing_since = None
+        self._presses.take(str(query["id"]), fact.identity)
+
+    async def _prepare(self, client: "Client") -> None:
+        """What the first message should not wait for, and the commands that a client proposes."""
+        try:
+            await client.warm()
+            await client.offer(COMMANDS)
+        except CallFailed as error:
+            log.info("%s: its commands are not proposed: %s", self.account, error)
 
     async def _rest(self, error: CallFailed, failed: int) -> None:
         """Says what is wrong, once, and waits."""
@@ -144,29 +175,38 @@ class TelegramMedium:
         """In groups the first of several parts is marked as a reply. `key` is not used."""
         answered = route.reply_to or ""
         marked = wire.shows_replies(route) and self._marked.get(route.room) != answered
-        call: wire.SendMessage | None = wire.message(route, text, marked)
+        await self._deliver(route, wire.message(route, text, marked))
+        _remember(self._marked, route.room, answered)
+
+    async def show_card(self, route: Route, card: Card, message: str | None) -> str:
+        return str(await self._deliver(route, wire.card(route, card, message)))
+
+    async def _deliver(self, route: Route, message: wire.SendMessage) -> int:
+        call: wire.SendMessage | None = message
         for _ in range(MENDS + 1):
             if call is None:
                 break
             try:
-                await self._connected().send(call)
+                return await self._connected().send(call)
             except CallFailed as error:
                 call = wire.mended(call, error.failure)
                 if call is None:
                     self._hold_signs(route, error)
                     raise failures.end(error.failure) from None
                 log.info("%s: a message is sent in another form: %s", self.account, error)
-            else:
-                _remember(self._marked, route.room, answered)
-                return
         raise SurelyNotSent("Telegram refused each form of the message")
 
     # --- live --------------------------------------------------------------------------------------------------------
 
     async def show(self, signal: LiveSignal) -> None:
-        """Typing, repeated while it is on. Other signals have no sign on Telegram."""
+        """Typing, repeated while it is on, and what came of a press. Other signals have no sign on Telegram."""
         if isinstance(signal, Typing):
             self._typing.turn(signal.route, signal.on)
+        elif isinstance(signal, TurnDecided):
+            self._presses.decided(signal)
+
+    async def _answer_press(self, query: str, text: str) -> None:
+        await self._connected().answer(query, text)
 
     async def _show_typing(self, route: Route) -> float | None:
         """None, or for how many seconds this chat must be left alone."""
@@ -195,6 +235,11 @@ class TelegramMedium:
     async def close(self) -> None:
         """Ends the typing signs and the connections. A later call connects anew."""
         await self._typing.close()
+        await self._presses.close()
+        if self._preparing is not None:
+            self._preparing.cancel()
+            await asyncio.gather(self._preparing, return_exceptions=True)
+            self._preparing = None
         client, self._client = self._client, None
         if client is not None:
             await client.close()

@@ -1,4 +1,4 @@
-"""The four calls of the Bot API that Frontdesk makes, each with its deadline. No error's text or chain holds the token.
+"""The calls of the Bot API that Frontdesk makes, each with its deadline. No error's text or chain holds the token.
 
 Updates are returned as they came, because a library that cannot parse one would cost the whole batch.
 """
@@ -44,11 +44,11 @@ class Client:
         """Loads what sending needs, so that the first message does not wait for it."""
         await self._sender(self._calling)
 
-    async def me(self) -> Me:
+    async def me(self, account: str) -> Me:
         """https://core.telegram.org/bots/api#getme"""
         line = self._calling
         user = await self._within(line, self._call_seconds, line.http.result(f"{self._url}/getMe", {}))
-        return Me(id=int(user["id"]), username=user.get("username") or "")
+        return Me(id=int(user["id"]), username=user.get("username") or "", account=account)
 
     async def updates(self, offset: int | None, wait_seconds: int) -> list[Payload]:
         """In order, at most 100, from the first unconfirmed one; `offset` confirms all before it.
@@ -66,10 +66,22 @@ class Client:
             raise CallFailed(Unreachable(why="getUpdates answered no list", left=True))
         return found
 
-    async def send(self, message: SendMessage) -> None:
+    async def send(self, message: SendMessage) -> int:
+        """The id of what was sent or edited."""
         line = self._calling
         sender = await self._sender(line)
-        await self._within(line, self._call_seconds, sender.send(message))
+        return await self._within(line, self._call_seconds, sender.send(message))
+
+    async def answer(self, query: str, text: str) -> None:
+        """Of a press; empty text shows nothing."""
+        line = self._calling
+        sender = await self._sender(line)
+        await self._within(line, self._call_seconds, sender.answer(query, text))
+
+    async def offer(self, commands: dict[str, str]) -> None:
+        line = self._calling
+        sender = await self._sender(line)
+        await self._within(line, self._call_seconds, sender.offer(commands))
 
     async def typing(self, chat: int, thread: int | None) -> None:
         line = self._calling

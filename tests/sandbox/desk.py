@@ -76,8 +76,8 @@ class Desk:
         return self.sandbox.peek(cell)
 
 
-async def hardened(network: Network = "none") -> Hardened:
-    found = await probe(network=network)
+async def hardened(network: Network = "none", python: str | None = None) -> Hardened:
+    found = await probe(python, network=network)
     if isinstance(found, Unavailable):
         pytest.skip(f"needs isolation: {found}")
     return found

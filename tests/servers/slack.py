@@ -16,7 +16,7 @@ a text beyond 4,000 characters is cut in two anywhere. Faults are scripted per m
     server.script("chat.postMessage", Refuse("ratelimited", 429, retry_after=3), LOST_ANSWER)
     general.archived = True;  await server.disconnect("refresh_requested");  server.mute();  await server.goes_down()
 
-Not modelled: rates by themselves, blocks, files' contents, threads' broadcast.
+Not modelled: rates by themselves, other blocks than sections and buttons, files' contents, threads' broadcast.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ import time
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from aiohttp import WSMsgType, web
@@ -97,6 +97,8 @@ class SlackServer:
         self.handed: list[Payload] = []
         self.acknowledged: dict[str, int] = defaultdict(int)
         self.connected = self.most_connected = 0
+        self.gone: set[str] = set()  # messages of the bot that somebody deleted
+        self.whispers: list[tuple[str, str, str, str | None]] = []  # to whom, where, what, in which thread
         self.forget_tickets = False  # no connection is let in
         self._sockets: list[web.WebSocketResponse] = []
         self._tickets: set[str] = set()
@@ -433,6 +435,8 @@ class SlackServer:
             "auth.test": self._auth_test,
             "apps.connections.open": self._open_connection,
             "chat.postMessage": self._post,
+            "chat.update": self._update,
+            "chat.postEphemeral": self._whisper,
             "users.info": self._user,
             "conversations.info": self._conversation,
             "reactions.add": self._react,
@@ -448,7 +452,13 @@ class SlackServer:
             raise _Refused("invalid_auth")
         if (method == "apps.connections.open") != (token == self.app_token):
             raise _Refused("not_allowed_token_type")
-        needed = {"chat.postMessage": "chat:write", "users.info": "users:read", "reactions.add": "reactions:write"}
+        needed = {
+            "chat.postMessage": "chat:write",
+            "chat.update": "chat:write",
+            "chat.postEphemeral": "chat:write",
+            "users.info": "users:read",
+            "reactions.add": "reactions:write",
+        }
         if method in needed and needed[method] not in self.scopes.split(","):
             raise _Refused("missing_scope", needed=needed[method], provided=self.scopes)
 
@@ -473,12 +483,54 @@ class SlackServer:
             raise _Refused("msg_too_long")
         if thread is not None and not isinstance(thread, str):
             raise _Refused("invalid_thread_ts")
-        ts = ""
-        for start in range(0, len(text), CUT_LIMIT):
+        said, elements = _laid_out(parameters)
+        ts = "" if said is None else self._show(channel, said, thread, elements)
+        for start in range(0, len(text) if said is None else 0, CUT_LIMIT):
             ts = self._show(channel, text[start : start + CUT_LIMIT], thread)
         return {"channel": channel.id, "ts": ts, "message": {"text": text, "ts": ts, **self.bot}}
 
-    def _show(self, channel: Channel, text: str, thread: str | None) -> str:
+    def _update(self, parameters: Payload) -> Payload:
+        channel, ts = self._channel(parameters), parameters.get("ts")
+        found = [n for n, one in enumerate(self.shown) if (one.channel, one.ts) == (channel.id, ts)]
+        if not found or ts in self.gone:
+            raise _Refused("message_not_found")
+        said, elements = _laid_out(parameters)
+        text, old = str(parameters.get("text", "")) if said is None else said, self.shown[found[0]]
+        self.shown[found[0]] = replace(
+            old, text=shown(text), raw=text, elements=elements, before=(*old.before, old.text)
+        )
+        self._notify()
+        return {"channel": channel.id, "ts": ts, "text": text}
+
+    def _whisper(self, parameters: Payload) -> Payload:
+        channel, user = self._channel(parameters), str(parameters.get("user"))
+        if user not in self.people:
+            raise _Refused("user_not_in_channel")
+        self.whispers.append((user, channel.id, shown(str(parameters.get("text", ""))), parameters.get("thread_ts")))
+        self._notify()
+        return {"message_ts": self.next_ts()}
+
+    def press(self, person: Person, one: Shown, element: Payload) -> Payload:
+        """https://docs.slack.dev/reference/interaction-payloads/block_actions-payload"""
+        container = {"type": "message", "message_ts": one.ts, "channel_id": one.channel, "is_ephemeral": False}
+        message = {"type": "message", "user": self.bot["user_id"], "ts": one.ts, "text": one.raw}
+        if one.thread:
+            container |= {"thread_ts": one.thread}
+            message |= {"thread_ts": one.thread}
+        payload = {
+            "type": "block_actions",
+            "user": {"id": person.id, "name": person.name.lower(), "team_id": person.team},
+            "team": {"id": self.team, "domain": "test"},
+            "channel": {"id": one.channel, "name": self.channels[one.channel].name},
+            "container": container,
+            "message": message,
+            "trigger_id": uuid.uuid4().hex,
+            "response_url": "https://hooks.slack.example/actions/T1/1/1",
+            "actions": [{**element, "block_id": "b1", "action_ts": self.next_ts()}],
+        }
+        return self.push(payload, "interactive")
+
+    def _show(self, channel: Channel, text: str, thread: str | None, elements: tuple[Payload, ...] = ()) -> str:
         ts = self.next_ts()
         self.shown.append(
             Shown(
@@ -489,6 +541,7 @@ class SlackServer:
                 thread=thread,
                 ts=ts,
                 at=time.monotonic(),
+                elements=elements,
             )
         )
         own = {"user": self.bot["user_id"], "bot_id": self.bot["bot_id"], "text": text, "ts": ts}
@@ -520,6 +573,21 @@ class SlackServer:
 
 def _channel_id(channel: Person | Channel) -> str:
     return channel.chat.id if isinstance(channel, Person) else channel.id
+
+
+def _laid_out(parameters: Payload) -> tuple[str | None, tuple[Payload, ...]]:
+    """What blocks say, and their buttons; None without blocks."""
+    blocks = parameters.get("blocks")
+    if not blocks:
+        return None, ()
+    blocks = json.loads(blocks) if isinstance(blocks, str) else blocks
+    texts = [one["text"]["text"] for one in blocks if one["type"] == "section"]
+    elements = [element for one in blocks if one["type"] == "actions" for element in one["elements"]]
+    ids = [one["action_id"] for one in elements]
+    too_long = any(len(one["text"]["text"]) > 75 or len(one["value"]) > 2000 for one in elements)
+    if any(not 1 <= len(text) <= 3000 for text in texts) or len(set(ids)) < len(ids) or too_long:
+        raise _Refused("invalid_blocks")
+    return "\n".join(texts), tuple(elements)
 
 
 async def _parameters(request: web.Request) -> Payload:

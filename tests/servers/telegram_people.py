@@ -33,6 +33,11 @@ class Person:
     def edits(self, message: Payload, text: str, **fields: Any) -> Payload:
         return self.server.edit(message, text, fields)
 
+    def presses(self, shown: "Shown", button: str, **fields: Any) -> Payload:
+        """A button under a message of the bot, by its words; returns the callback query."""
+        (data,) = [data for text, data in shown.buttons if text == button]
+        return self.server.press(self.user, shown, data, fields)
+
     def blocks(self) -> None:
         self.server.blocked.add(self.id)
 
@@ -42,7 +47,9 @@ class Person:
 
 @dataclass(frozen=True)
 class Shown:
-    """A message of the bot. `text` is what is read, `html` what was sent, `at` on the monotonic clock."""
+    """A message of the bot as it stands there. `text` is what is read, `html` what was sent, `buttons` are texts and
+    data, `before` is what it said before each edit, `at` is on the monotonic clock.
+    """
 
     chat: int
     text: str
@@ -52,6 +59,9 @@ class Shown:
     reply_to: int | None
     at: float
     message_id: int
+    buttons: tuple[tuple[str, str], ...] = ()
+    before: tuple[str, ...] = ()
+    silent: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from typing import Any
 from actors import entries as a
 from actors.journal import ActionState
 from actors.sandbox.words import Lost, Name
-from brain.entries import Act, Decided, Speak, Spent, Steer, Taken, Wait, Withdraw
+from brain.entries import Act, Decided, Recalled, Speak, Spent, Steer, Summarised, Taken, Wait, Withdraw
 from brain.state import LaneState
 from gateway.addresses import Address, Route
+from gateway.cards import Button, Card, press
 from gateway.events import (
     ActionAnswered,
     ActionChanged,
@@ -29,6 +30,7 @@ from gateway.events import (
     Resume,
     Send,
     SendClosed,
+    ShowCard,
     Start,
     Stop,
     WithdrawSend,
@@ -114,6 +116,9 @@ def lane(seed: int, length: int, facts: int = 0) -> Walk:
                 outcome = rnd.choice(["sent", "failed", "unknown", "withdrawn"])
                 closed = SendClosed(ref=Ref("out", facts, 0), conversation="p-ana", send=ref, outcome=outcome, why="?")
                 walk.add(Taken(event=closed, at=walk.at(), attention="turn" if outcome == "failed" else "keep"))
+            case 5 if state.exchanges and rnd.random() < 0.2:
+                through = rnd.choice(state.exchanges).decided.turn
+                walk.add(Summarised(first=1, through=through, text=walk.text(), at=walk.at(), whose=(ANA.address,)))
             case 5:
                 walk.add(Spent(usage=Usage(prompt_tokens=3, usd=0.01), model="m"))
             case 6 | 7 if state.undecided:
@@ -155,7 +160,9 @@ def _decided(walk: Walk) -> Decided:
     heard = [item for item in state.undecided if rnd.random() < 0.8]
     decisions: list[Any] = []
     for _ in range(rnd.randrange(4)):
-        match rnd.randrange(6):
+        match rnd.randrange(7):
+            case 6:
+                decisions.append(Recalled(query="Rome", found=walk.text(), of=(walk.text(),)))
             case 0 | 1:
                 decisions.append(
                     Speak(route=rnd.choice([TELEGRAM, SLACK]), text=walk.text(), by_tool=rnd.random() < 0.5)
@@ -190,7 +197,8 @@ def outbox(seed: int, length: int) -> Walk:
             continue
         ready = [ref for ref in state.rooms().values() if state.pending(ref)]
         trying = [ref for ref, item in state.open.items() if item.attempting]
-        match rnd.randrange(5):
+        messages = [ref for ref, item in state.open.items() if isinstance(item.send, Send)]
+        match rnd.randrange(6):
             case 0 | 1:
                 sent += 1
                 route = Route(medium="telegram", account="telegram-1", place=str(rnd.randrange(4)))
@@ -198,9 +206,27 @@ def outbox(seed: int, length: int) -> Walk:
                     ref=Ref("p-ana", sent, 0), conversation="p-ana", route=route, text=walk.text(), until=walk.at()
                 )
                 walk.add(Queued(command=send, parts=("one", "two", "three")[: rnd.randrange(4)]))
-            case 2 if state.open:
+            case 5:
+                sent, number = sent + 1, rnd.randrange(4)
+                walk.add(
+                    Queued(
+                        command=ShowCard(
+                            ref=Ref("p-ana", sent, 0),
+                            conversation="p-ana",
+                            action=f"p-ana-a{number}",
+                            run=0,
+                            route=Route(medium="telegram", account="telegram-1", place=str(number)),
+                            card=Card(
+                                text=walk.text(),
+                                buttons=(Button(text="Stop", press=press("stop", f"a{number}")),),
+                                ended=rnd.random() < 0.2,
+                            ),
+                        )
+                    )
+                )
+            case 2 if messages:
                 sent += 1
-                ref = rnd.choice(list(state.open))
+                ref = rnd.choice(messages)
                 withdraw = WithdrawSend(ref=Ref("p-ana", sent, 0), conversation="p-ana", send=ref)
                 walk.add(Queued(command=withdraw, withdrew=state.pending(ref)))
             case 3 if ready:
@@ -210,9 +236,13 @@ def outbox(seed: int, length: int) -> Walk:
                 ref = rnd.choice(trying)
                 item = state.open[ref]
                 last = item.part + 1 >= len(item.parts)
-                outcome = rnd.choice(["sent", "failed", "unknown"])
+                outcome, message = rnd.choice(["sent", "failed", "unknown"]), rnd.choice(["", f"m{sent}"])
                 ends = [Deferred(send=ref, why="429", until=rnd.choice([None, walk.at()]))]
-                ends.append(Closed(send=ref, outcome=outcome, why="?") if last else PartSent(send=ref, part=item.part))
+                ends.append(
+                    Closed(send=ref, outcome=outcome, why="?", message=message)
+                    if last
+                    else PartSent(send=ref, part=item.part)
+                )
                 walk.add(rnd.choice(ends))
             case _:
                 pass
