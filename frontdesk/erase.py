@@ -20,7 +20,7 @@ from actors.sandbox.isolation.bare import Bare
 from frontdesk.quotes import quotes_of
 from frontdesk.rewriting import Changed, kind_of, rewrite
 from frontdesk.store import workspaces
-from frontdesk.tombstones import NAME, TOMBSTONE, Erased, authors, digests_in, said_in
+from frontdesk.tombstones import NAME, TOMBSTONE, Erased, authors, said_in
 from frontdesk.upkeep import rebuild_with, views_file
 from gateway import views
 from gateway.addresses import Address
@@ -30,12 +30,7 @@ from gateway.broker.sqlite_file import shrink
 from gateway.events import ActionCommand, Fact, OutboxCommand
 from gateway.folding import snapshot_part, unstamped
 from gateway.notes import NoteAdded, NoteErased, notes_subject
-<<<<<<< HEAD
-=======
-from gateway.outbox_state import Entry as OutboxEntry
-from gateway.outbox_state import OutboxFrozen
 from gateway.people import ChangePeople
->>>>>>> main
 from gateway.record import Record, decode, encode
 from gateway.seen import erased
 from gateway.snapshots import Gathering, Snapshot, cut
@@ -90,7 +85,7 @@ async def erase_from(broker: Broker, store: Path, address: Address, person: str 
         messages=len(known.identities),
         entries=sum(len(change.new) for change in changes),
         workspaces=await _erase_workspaces(store, known),
-        blobs=await _erase_blobs(broker, journals, changes),
+        blobs=await _erase_blobs(broker, known),
     )
 
 
@@ -239,11 +234,9 @@ async def _erase_workspaces(store: Path, known: Erased) -> int:
     return len(theirs)
 
 
-async def _erase_blobs(broker: Broker, journals: dict[str, list[Stored]], changes: list[Changed]) -> int:
-    """What nothing names any more, because its entry was erased now or has long been forgotten."""
-    after = journals | {one.subject: one.after for one in changes}
-    named = digests_in([tree for entries in after.values() for _, tree in _trees(entries)])
-    unnamed = {*await broker.blobs()} - named
+async def _erase_blobs(broker: Broker, known: Erased) -> int:
+    """What nothing that stays names any more."""
+    unnamed = {*await broker.blobs()} - known.blobs
     for digest in unnamed:
         await broker.forget_blob(digest)
     return len(unnamed)

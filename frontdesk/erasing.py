@@ -1,16 +1,19 @@
 """`frontdesk erase`, wherever the journals are and whether or not a gateway has them."""
 
 import asyncio
-from pathlib import Path
 
+from brain.people import PeopleEntry, PeopleState
 from frontdesk import control
-from frontdesk.erase import Report, erase, erase_from
-from frontdesk.people import key_of, people
+from frontdesk.erase import Report, erase_from
+from frontdesk.people import contacts
 from frontdesk.store import is_shared, machine_of, open_broker
 from gateway import fed
 from gateway.addresses import Address
 from gateway.broker.protocol import Broker, BrokerUnusable
+from gateway.broker.sqlite import SqliteBroker
 from gateway.broker.sqlite_file import shrink
+from gateway.journal import fold_stored
+from gateway.people import BOOK
 from gateway.settings import Settings
 
 
@@ -20,16 +23,20 @@ async def erase_person(settings: Settings, person: Address) -> str:
         return await _erase_shared(settings, person)
     answered = await control.ask(settings.store.path, control.Asked(what="erase", about=str(person)))
     if answered is None:
-        return words(await erase(settings.store.path, person, key_of(people(settings), person)), person)
+        broker = SqliteBroker(settings.store.path)
+        try:
+            return await erase_here(broker, settings, person)
+        finally:
+            await broker.close()
     if not answered.well:
         raise BrokerUnusable(answered.text)
     return answered.text
 
 
 async def erase_here(broker: Broker, settings: Settings, person: Address) -> str:
-    """By the gateway that has the file, while its roles are away."""
-    store: Path = settings.store.path
-    report = await erase_from(broker, store, person, key_of(people(settings), person))
+    """By whoever has the file, while no role runs."""
+    store = settings.store.path
+    report = await erase_from(broker, store, person, await _key_of(broker, settings, person))
     await asyncio.to_thread(shrink, store)
     return words(report, person)
 
@@ -39,7 +46,8 @@ async def _erase_shared(settings: Settings, person: Address) -> str:
     broker = await open_broker(settings)
     try:
         async with control.all_away(broker):
-            report = await erase_from(broker, settings.store.path, person, key_of(people(settings), person))
+            key = await _key_of(broker, settings, person)
+            report = await erase_from(broker, settings.store.path, person, key)
         own = f"{fed.PATTERN}{machine_of(settings.store.path)}"
         others = [one.removeprefix(fed.PATTERN) for one in await broker.subjects(f"{fed.PATTERN}>") if one != own]
     finally:
@@ -48,6 +56,11 @@ async def _erase_shared(settings: Settings, person: Address) -> str:
     if others:
         text += f" Other machines have views and workspaces too: run this there as well ({', '.join(others)})."
     return text
+
+
+async def _key_of(broker: Broker, settings: Settings, person: Address) -> str:
+    book = await fold_stored(broker, BOOK, PeopleState(), PeopleEntry)
+    return contacts(settings, book).key_of(person)
 
 
 def words(report: Report, person: Address) -> str:

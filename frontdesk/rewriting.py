@@ -17,6 +17,7 @@ from actors.frozen import ActionFrozen
 from actors.journal import ActionState
 from brain.entries import LaneEntry
 from brain.parts import LaneFrozen
+from brain.people import PeopleEntry, PeopleFrozen, PeopleState
 from brain.state import LaneState
 from gateway.broker.protocol import Broker, Stored
 from gateway.broker.sqlite import SqliteBroker
@@ -41,6 +42,7 @@ KINDS: Mapping[str, Kind] = {
     "log.lane.": Kind(entries=LaneEntry | Snapshot, frozen=LaneFrozen, fresh=LaneState),
     "log.act.": Kind(entries=ActionEntry | Snapshot, frozen=ActionFrozen, fresh=ActionState),
     "log.out.": Kind(entries=OutboxEntry | Snapshot, frozen=OutboxFrozen, fresh=OutboxState),
+    "log.people.": Kind(entries=PeopleEntry | Snapshot, frozen=PeopleFrozen, fresh=lambda _: PeopleState()),
     "log.room.": Kind(entries=RoomEntry | Snapshot, frozen=RoomFrozen, fresh=lambda _: RoomState(lambda: None)),
 }
 

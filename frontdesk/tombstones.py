@@ -40,6 +40,7 @@ class Erased(msgspec.Struct):
     actions: set[str] = msgspec.field(default_factory=set)  # asked for by them
     conversations: set[str] = msgspec.field(default_factory=set)  # private, and only theirs
     notes: str = ""  # the journal of theirs
+    blobs: set[str] = msgspec.field(default_factory=set)  # that what stays names
     quotes: Quotes = msgspec.field(default_factory=Quotes)  # of what they said, wherever it stands
 
     @property
@@ -114,6 +115,7 @@ class Erased(msgspec.Struct):
     def _written_text(self, text: str, key: str) -> str:
         if text in self.identities:
             return erased(text)
+        self.blobs.update(_DIGEST.findall(text))
         if key in STAYS or key == "name":
             return text
         if key == "arguments":  # always the text of a JSON object
@@ -239,17 +241,6 @@ def said_in(node: Any) -> Iterator[tuple[str, tuple[str, str], str]]:
             yield node.get("at") or "", (by["address"]["medium"], by["address"]["user"]), text
         for one in node.values():
             yield from said_in(one)
-
-
-def digests_in(node: Any) -> set[str]:
-    """Of the blobs that it names."""
-    if isinstance(node, str):
-        return {*_DIGEST.findall(node)}
-    if isinstance(node, list):
-        return {found for one in node for found in digests_in(one)}
-    if isinstance(node, dict):
-        return {found for one in node.values() for found in digests_in(one)}
-    return set()
 
 
 def _is_summary(node: dict[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from frontdesk.erase import erase_from
 from frontdesk.upkeep import views_file
 from gateway.addresses import Address
 from gateway.broker.protocol import BrokerUnusable
+from gateway.config import load
 from gateway.journal import Journal, fold_stored, publish
 from gateway.notes import Notes
 from gateway.record import encode
@@ -131,4 +132,6 @@ async def test_who_does_not_keep_away_is_named(broker, monkeypatch):
 
 async def test_without_a_gateway_the_command_takes_the_file_itself(tmp_path):
     assert await control.ask(tmp_path / "none.db", control.Asked(what="erase", about="telegram:42")) is None
-    assert erasing.words(await erasing.erase(tmp_path / "store.db", ANA), ANA).startswith("Erased: 0 messages")
+    (tmp_path / "config.toml").write_text(f'[store]\npath = "{tmp_path}/none.db"\n')
+    said = await erasing.erase_person(load(tmp_path / "config.toml", {}), ANA)
+    assert said.startswith("Erased: 0 messages")
