@@ -92,15 +92,15 @@ async def rebuild_with(broker: Broker, file: ViewsFile) -> int:
         await asyncio.to_thread(file.close)
 
 
-def backup_of(settings: Settings, target: Path) -> list[Path]:
+def backup(settings: Settings, target: Path) -> list[Path]:
     """What was written. Raises BrokerUnusable, OSError."""
     store = settings.store.path
     if is_shared(settings):
         raise BrokerUnusable(_backup_of_streams(settings.broker.url, target, _views(store, target)))
-    return backup(store, target)
+    return _backup_file(store, target)
 
 
-def backup(store: Path, target: Path) -> list[Path]:
+def _backup_file(store: Path, target: Path) -> list[Path]:
     """Of both files and the blobs, also while a gateway runs; what was written. Raises StoreUnusable, OSError.
 
     The blobs come last: one that an entry speaks of was there before it.
