@@ -42,9 +42,10 @@ class Posted:
                 try:
                     await web.TCPSite(runner, self._door.host, self._door.port).start()
                 except OSError as error:
+                    where = f"{self._door.host}:{self._door.port}"
                     self._tell(
-                        f"{self._door.host}:{self._door.port} cannot be listened on ({error.strerror or error}): is it in "
-                        "use? Set mediums.slack.listen to another address."
+                        f"{where} cannot be listened on ({error.strerror or error}): is it in use? Set "
+                        "mediums.slack.listen to another address."
                     )
                     await asyncio.sleep(AGAIN_SECONDS)
                     continue
@@ -59,7 +60,7 @@ class Posted:
             return web.Response(status=401, text="not signed by Slack with mediums.slack.signing_secret, or too old")
         try:
             kind, payload = _read(request.content_type, body)
-        except (ValueError, KeyError):
+        except (ValueError, TypeError, KeyError):
             return web.Response(status=400, text="not shaped as Slack's documentation says")
         if kind == "url_verification":
             return web.Response(text=str(payload["challenge"]))
@@ -81,7 +82,7 @@ class Posted:
 
 
 def _read(content_type: str, body: bytes) -> tuple[str, dict[str, Any]]:
-    """As Socket Mode names them. Raises ValueError or KeyError."""
+    """As Socket Mode names them. Raises ValueError, TypeError or KeyError."""
     if content_type == "application/json":
         payload = _object(body)
         if payload["type"] == "url_verification":
@@ -96,5 +97,5 @@ def _read(content_type: str, body: bytes) -> tuple[str, dict[str, Any]]:
 def _object(text: str | bytes) -> dict[str, Any]:
     read = json.loads(text)
     if not isinstance(read, dict):
-        raise ValueError("no object")
+        raise TypeError("no object")
     return read
