@@ -6,6 +6,8 @@ Who somebody is, is looked up here; when that changes, their conversations are j
 import asyncio
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from brain import prompt
 from brain.attention import Manner, manner
 from brain.contacts import Contact, Contacts, conversation_of
@@ -113,6 +115,7 @@ class Manager:
             await self._registry.hear(fact)
             await self._settle(lanes)
         contact = self._contacts.of(fact)
+        fact = replace(fact, author=replace(fact.author, name=self._contacts.name_of(contact)))
         conversation = conversation_of(fact, contact)
         how = manner(
             fact,
