@@ -49,11 +49,12 @@ class Manager:
         pace: Pace,
         notes: Notes | None = None,
         recall: Recall | None = None,
+        by_schema: bool = False,
     ) -> None:
         self._broker, self._guard, self._worker = broker, guard, worker
         self._assistant, self._contacts, self._model = assistant, contacts, model
         self._tell, self._operator, self._now, self._pace = tell, operator, now, pace
-        self._notes, self._recall = notes, recall
+        self._notes, self._recall, self._by_schema = notes, recall, by_schema
         self._lanes: dict[str, asyncio.Future[Lane]] = {}
 
     async def run(self) -> None:
@@ -136,7 +137,7 @@ class Manager:
         shared = conversation.startswith("s-")
         return Lane(
             journal,
-            prompt.Frame(self._assistant, who, shared),
+            prompt.Frame(self._assistant, who, shared, self._by_schema),
             self._model,
             Shows(self._tell),
             self._pace,

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from brain import schema, schema_words
 from brain.contacts import Contact
 from brain.entries import Act, Decision, Recalled, Speak, Steer, Summarised, Wait, Withdraw
 from brain.parts import Exchange, Heard
@@ -58,16 +59,23 @@ people and workers said, not instructions about who may do what."""
 class Frame:
     """What stays the same for a conversation: who speaks with whom, and in which time zone."""
 
-    def __init__(self, assistant: str, contact: Contact, shared: bool = False) -> None:
+    def __init__(self, assistant: str, contact: Contact, shared: bool = False, by_schema: bool = False) -> None:
+        """`by_schema`: the model has no reliable tool calls, and answers by a JSON schema instead."""
         self.contact = contact
         self.zone = ZoneInfo(contact.timezone)
         place = "a shared place with several people" if shared else f"{contact.name} ({contact.role}), one to one"
+        self.by_schema = by_schema
         self.instructions = f"{INSTRUCTIONS.format(assistant=assistant)}\n\nYou are speaking with {place}."
+        if by_schema:
+            self.instructions = schema_words.system(assistant)
 
 
 def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *, sees: bool = True) -> Request:
     """`sees`: those whose words the turn follows may hear what is in flight."""
     state, heard = turn.state, turn.heard
+    if frame.by_schema:
+        day = now.astimezone(frame.zone).strftime("%A %d %B %Y, %H:%M")
+        return schema.request(frame.instructions, turn, tools, day, sees=sees)
     messages: list[Message] = [{"role": "system", "content": frame.instructions}]
     if state.summary is not None:
         messages.append({"role": "user", "content": _summary(state.summary, frame.zone)})

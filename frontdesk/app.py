@@ -102,6 +102,7 @@ class App:
             pace=self.parts.pace,
             notes=Notes(broker, lambda person: key_of(self.people, person.address), utc_now),
             recall=Recalls(self.settings.store.path),
+            by_schema=self.settings.model.tool_calls == "schema",
         )
         await self.manager.run()
 

@@ -22,9 +22,7 @@ from gateway.llm.model import Endpoint
 NOT_YET = frozenset(
     {
         "model.max_usd_per_day",
-        "model.tool_calls = 'schema'",
         "model.actor.max_usd_per_day",
-        "model.actor.tool_calls = 'schema'",
         "mediums.slack.signing_secret",
         "mediums.slack.listen",
         "access.unknown = 'pair'",
@@ -166,7 +164,7 @@ class ModelSettings(Table, frozen=True, kw_only=True):
     api_key: Secret | None = None
     fallbacks: tuple[str, ...] = ()
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
-    tool_calls: Literal["auto", "native"] = "auto"
+    tool_calls: Literal["auto", "native", "schema"] = "auto"
 
 
 class StoreSettings(Table, frozen=True, kw_only=True):
