@@ -165,7 +165,7 @@ def messages(
             shown.append({"role": "user", "content": before + message})
             shown.append({"role": "assistant", "content": json.dumps(answer, ensure_ascii=False)})
             before = ""
-    parts = [_said_before(turn), _work(turn.state) if sees else "", f"It is {day}.", _newest(decided)]
+    parts = [_said_before(turn), _work(turn.state) if sees else "", day, _newest(decided)]
     shown.append({"role": "user", "content": "\n\n".join(part for part in parts if part)})
     return shown
 
@@ -197,7 +197,7 @@ def _item(heard: Heard, text: str, state: LaneState) -> Item:
         text=text,
         head=_head(heard, state),
         told=not isinstance(fact, MessageReceived | ControlPressed),
-        in_thread=isinstance(fact, MessageReceived) and not fact.private and not fact.by_name,
+        in_thread=isinstance(fact, MessageReceived) and not (fact.private or (fact.addressed and fact.by_name)),
         labels={name: state.actions[key].label for key, name in names.items()},
         questions={name: q for key, name in names.items() for q in state.actions[key].questions},
     )
