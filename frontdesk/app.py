@@ -18,6 +18,7 @@ from brain.manager import Manager
 from frontdesk.accounts import Accounts
 from frontdesk.parts import Parts
 from frontdesk.people import Directory, contacts
+from frontdesk.reaching import reach
 from frontdesk.store import ROLES, is_shared, machine_of, open_broker
 from frontdesk.upkeep import keeper, keeper_key
 from frontdesk.work import Actors
@@ -102,6 +103,7 @@ class App:
             pace=self.parts.pace,
             notes=Notes(broker, self.directory.whose, utc_now),
             recall=Recalls(self.settings.store.path),
+            reach=reach(self.settings),
             ambient=frozenset(one.place for one in self.settings.places if one.ambient),
         )
         await self.manager.run()
