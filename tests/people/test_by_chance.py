@@ -1,5 +1,5 @@
-"""People, places, edits, events of actions and restarts at random: each event is in exactly one turn, in order; no reply
-crosses routes; nothing private is in a shared place's prompt, or is sent there.
+"""People, places, edits, events of actions and restarts at random: each event is in exactly one turn, in order; no
+reply crosses routes; nothing private is in a shared place's prompt, or is sent there.
 
 A message's text holds a word of its own, `w<seed>x<number>`, with a `p` before it in private. The desk answers with all
 words that are new to it; so what is sent shows what was known.
