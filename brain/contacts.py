@@ -50,6 +50,11 @@ class Contacts:
         contact = self._by_address.get(one)
         return one == other or (contact is not None and other in contact.addresses)
 
+    def key_of(self, address: Address) -> str:
+        """Of the person, the same for all of their addresses."""
+        contact = self._by_address.get(address)
+        return contact.key if contact else str(address)
+
     def rights(self, conversation: str) -> Rights:
         place: Place = "shared" if conversation.startswith("s-") else "private"
         return Rights(place, self.role_of, self.same)

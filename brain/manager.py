@@ -13,6 +13,7 @@ from brain.contacts import Contact, Contacts, conversation_of
 from brain.entries import LaneEntry
 from brain.hold import Pace
 from brain.lane import Lane
+from brain.purse import Caps, Purse
 from brain.recalling import Recall
 from brain.showing import Shows, Tell
 from brain.state import LaneState
@@ -49,11 +50,13 @@ class Manager:
         pace: Pace,
         notes: Notes | None = None,
         recall: Recall | None = None,
+        caps: Caps | None = None,
     ) -> None:
         self._broker, self._guard, self._worker = broker, guard, worker
         self._assistant, self._contacts, self._model = assistant, contacts, model
         self._tell, self._operator, self._now, self._pace = tell, operator, now, pace
         self._notes, self._recall = notes, recall
+        self._purse = Purse(caps or Caps(), contacts.key_of, now, operator)
         self._lanes: dict[str, asyncio.Future[Lane]] = {}
 
     async def run(self) -> None:
@@ -145,6 +148,7 @@ class Manager:
             self._contacts.rights(conversation),
             self._notes,
             self._recall,
+            self._purse,
         )
 
 

@@ -16,6 +16,7 @@ from actors.supervisor import ActionHost
 from brain.contacts import Contacts
 from brain.history import Recalls
 from brain.manager import Manager
+from brain.purse import Caps
 from frontdesk.accounts import Accounts
 from frontdesk.parts import Parts
 from frontdesk.people import key_of, people
@@ -89,6 +90,7 @@ class App:
         return {key: supervise(broker, key, seconds, work) for key, work in roles.items()}
 
     async def _brain(self, broker: Broker, guard: Guard) -> None:
+        model = self.settings.model
         self.manager = Manager(
             broker,
             guard,
@@ -102,6 +104,7 @@ class App:
             pace=self.parts.pace,
             notes=Notes(broker, lambda person: key_of(self.people, person.address), utc_now),
             recall=Recalls(self.settings.store.path),
+            caps=Caps(all=model.max_usd_per_day, person=model.max_usd_per_person_per_day),
         )
         await self.manager.run()
 

@@ -22,9 +22,9 @@ from gateway.package_names import wanted
 # A dotted key, or a dotted key and the values that fit a pattern.
 NOT_YET = frozenset(
     {
-        "model.max_usd_per_day",
         "model.tool_calls = 'schema'",
         "model.actor.max_usd_per_day",
+        "model.actor.max_usd_per_person_per_day",
         "model.actor.tool_calls = 'schema'",
         "mediums.slack.signing_secret",
         "mediums.slack.listen",
@@ -176,6 +176,8 @@ class ModelSettings(Table, frozen=True, kw_only=True):
     fallbacks: tuple[str, ...] = ()
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     tool_calls: Literal["auto", "native"] = "auto"
+    max_usd_per_day: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    max_usd_per_person_per_day: Annotated[float, msgspec.Meta(gt=0)] | None = None
 
 
 class StoreSettings(Table, frozen=True, kw_only=True):
