@@ -31,7 +31,21 @@ class Exchange(msgspec.Struct):
 
     heard: list[Heard]
     decided: Decided
+    origin: str = ""  # the conversation where it was, if that has been joined to this one
+    after: int = 0  # and then our last turn before it
     rendered: list[Message] | None = None  # kept by the prompt, which renders each once
+
+    @property
+    def place(self) -> int:
+        """In the order of our turns."""
+        return self.after if self.origin else self.decided.turn
+
+
+class Opened(Record, frozen=True, kw_only=True):
+    """A message that opened a turn."""
+
+    author: Address
+    at: datetime
 
 
 def weight_of(exchange: Exchange) -> int:
@@ -74,6 +88,19 @@ class SendView(msgspec.Struct):
     outcome: Outcome | None = None
 
 
+class Share(Record, frozen=True, kw_only=True):
+    """What a conversation brings into the one that it joins."""
+
+    exchanges: list[Exchange]
+    actions: list[ActionView]
+    sends: list[tuple[Ref, SendView]]
+    routes: dict[str, Route]
+    reached: list[tuple[Address, Route]] = []
+    wait: tuple[datetime, str] | None = None
+    joined: list[str] = []
+    summary: Summarised | None = None
+
+
 class LaneFrozen(Record, frozen=True, kw_only=True):
     """A lane's snapshot: what `LaneState` holds, name by name. Stored for ever: fields are added with defaults only."""
 
@@ -95,6 +122,13 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     identities: bytes
     seen: dict[str, tuple[int, int]]
     timer: Timer | None = None
+    moved: str = ""
+    left: list[Fact] = []
+    joined: list[str] = []
+    parted: list[Address] = []
+    reached: list[tuple[Address, Route]] = []
+    recent: list[Opened] = []
+    robot_turns: int = 0
     summary: Summarised | None = None
     spending: Spending = msgspec.field(default_factory=Spending)
     capped: str = ""

@@ -37,7 +37,7 @@ class Purse:
 
     def __init__(self, caps: Caps, whose: Callable[[Address], str], now: Now, operator: Callable[[str], None]) -> None:
         self._caps, self._whose, self._now, self._operator = caps, whose, now, operator
-        self._parts: dict[str, Spending] = {}  # conversation -> of its last day
+        self._parts: dict[str, Spending] = {}  # conversation -> of its last day, by the keys of people
         self._day = ""
         self._total = 0.0
         self._by_person: dict[str, float] = {}
@@ -52,8 +52,11 @@ class Purse:
         """What a conversation has spent by now, in all of its last day."""
         self._turn_day()
         self._add(self._parts.get(conversation), -1)
-        self._parts[conversation] = Spending(day=spending.day, usd=dict(spending.usd))
-        self._add(spending, 1)
+        part = self._parts[conversation] = Spending(day=spending.day)
+        for who, usd in spending.usd.items():
+            key = self._whose(Address.parse(who)) if who else ""
+            part.usd[key] = part.usd.get(key, 0.0) + usd
+        self._add(part, 1)
         if self._tell_operator():
             self._changed.set()
             self._changed = asyncio.Event()
@@ -95,10 +98,9 @@ class Purse:
     def _add(self, spending: Spending | None, sign: int) -> None:
         if spending is None or spending.day != self._day:
             return
-        for who, usd in spending.usd.items():
+        for key, usd in spending.usd.items():
             self._total += sign * usd
-            if who:
-                key = self._whose(Address.parse(who))
+            if key:
                 self._by_person[key] = self._by_person.get(key, 0.0) + sign * usd
 
     def _tell_operator(self) -> bool:

@@ -4,7 +4,7 @@ import pytest
 
 from brain.entries import Decided, Prompted, Recalled, Speak, Summarised, Taken
 from frontdesk.console import Console
-from frontdesk.people import people
+from frontdesk.people import contacts
 from gateway.events import MessageReceived, Ref, SendClosed
 from gateway.journal import stamped
 from gateway.llm.model import Usage
@@ -32,7 +32,7 @@ def decided(turn: int, n: int) -> Decided:
 async def trace(broker):
     """Asks after so many of the entries."""
     settings = Settings(contacts=(ContactSettings(name="Ana", addresses=(ANA.address,), role="owner"),))
-    console = Console(broker, people(settings), "Frontdesk")
+    console = Console(broker, contacts(settings), "Frontdesk")
     written = 0
 
     async def ask(about: str, *entries: object) -> str:
