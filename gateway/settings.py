@@ -23,8 +23,6 @@ from gateway.package_names import wanted
 NOT_YET = frozenset(
     {
         "model.tool_calls = 'schema'",
-        "model.actor.max_usd_per_day",
-        "model.actor.max_usd_per_person_per_day",
         "model.actor.tool_calls = 'schema'",
         "mediums.slack.signing_secret",
         "mediums.slack.listen",
@@ -186,6 +184,11 @@ class ModelSettings(Table, frozen=True, kw_only=True):
     fallbacks: tuple[str, ...] = ()
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     tool_calls: Literal["auto", "native"] = "auto"
+
+
+class CappedModelSettings(ModelSettings, frozen=True, kw_only=True):
+    """The conversation's. The caps, None for none, are for it and the actors' together."""
+
     max_usd_per_day: Annotated[float, msgspec.Meta(gt=0)] | None = None
     max_usd_per_person_per_day: Annotated[float, msgspec.Meta(gt=0)] | None = None
 
@@ -325,7 +328,7 @@ class Settings(Table, frozen=True, kw_only=True):
     [model]."""
 
     assistant: AssistantSettings = AssistantSettings()
-    model: ModelSettings = ModelSettings()
+    model: CappedModelSettings = CappedModelSettings()
     actor_model: ModelSettings = msgspec.field(default=ModelSettings(), name="model.actor")
     store: StoreSettings = StoreSettings()
     broker: BrokerSettings = BrokerSettings()
