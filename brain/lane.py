@@ -54,6 +54,10 @@ MAX_TURNS_ALONE = 20  # since a person last wrote: ends cycles of notices and in
 LaneJournal = Journal[LaneState]
 
 
+class Quiet(Exception):
+    """Nothing has happened in a lane for long, and nothing is due: it ends until its next word."""
+
+
 class Lane:
     """`rights` say what an address may cause here; `operator` hears what needs mending."""
 
@@ -131,6 +135,7 @@ class Lane:
             group.create_task(self._controls())
             group.create_task(self._timers())
             group.create_task(self._summaries())
+            group.create_task(self._end_when_quiet())
             if self._purse is not None:
                 group.create_task(self._count(self._purse))
                 group.create_task(self._rest_at_caps(self._purse))
@@ -183,6 +188,13 @@ class Lane:
             replaced.cancel()
             if timer.until <= self._now():
                 await self.journal.write(partial(_fire, timer, self._now()))
+
+    async def _end_when_quiet(self) -> None:
+        tail = None
+        while self.journal.tail != tail or not is_quiet(self.journal.state):
+            tail = self.journal.tail
+            await asyncio.sleep(self._pace.closes_after_seconds)
+        raise Quiet
 
     # --- money -------------------------------------------------------------------------------------------------------
 
@@ -355,6 +367,12 @@ class Lane:
 
 def _take(fact: Fact, at: datetime, how: Manner, state: LaneState) -> Taken | None:
     return None if state.knows(fact) else Taken(event=fact, at=at, attention=attention(fact, state, how))
+
+
+def is_quiet(state: LaneState) -> bool:
+    """Nothing in it happens without a new fact."""
+    waits = state.undecided or state.outgoing or state.timer is not None or state.in_flight()
+    return not waits and all(send.outcome is not None for send in state.sends.values())
 
 
 def _charged(turn: Turn) -> Address | None:
