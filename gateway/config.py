@@ -240,6 +240,11 @@ def _contradictions(settings: Settings) -> list[str]:
                     f"{label}: addresses: {address} is already {owners[address]}'s: leave it out of one of them"
                 )
             owners.setdefault(address, contact.name)
+    slack = settings.mediums.slack
+    if slack is not None and (slack.signing_secret is None) != (slack.listen is None):
+        found.append("mediums.slack: signing_secret and listen belong together: add the other one")
+    elif slack is not None and slack.app_token is None and slack.signing_secret is None:
+        found.append("mediums.slack: has no way to hear: add app_token, or signing_secret and listen")
     return found
 
 

@@ -24,8 +24,6 @@ NOT_YET = frozenset(
     {
         "model.tool_calls = 'schema'",
         "model.actor.tool_calls = 'schema'",
-        "mediums.slack.signing_secret",
-        "mediums.slack.listen",
     }
 )
 
@@ -210,10 +208,12 @@ class TelegramSettings(Table, frozen=True, kw_only=True):
 
 
 class SlackSettings(Table, frozen=True, kw_only=True):
-    """An app in Socket Mode."""
+    """Called over HTTP at `listen` where there is a `signing_secret`, else in Socket Mode with `app_token`."""
 
     bot_token: Secret
-    app_token: Secret
+    app_token: Secret | None = None
+    signing_secret: Secret | None = None
+    listen: Listen | None = None
     api_base: HttpUrl = HttpUrl("https://slack.com/api")
 
 
