@@ -74,11 +74,10 @@ class Lanes:
                 quiet = True
             except* Exception:
                 log.exception("lane %s (%s) failed; it is folded again", conversation, lane.frame.contact.name)
-            if quiet:  # whoever asks meanwhile is refused, and asks again
-                if await lane.journal.release() and is_quiet(lane.journal.state):
-                    del self._lanes[conversation]
-                    self._closed.add(conversation)
-                    return
+            if quiet and await lane.journal.release() and is_quiet(lane.journal.state):
+                del self._lanes[conversation]  # who asked meanwhile was refused, and asks again
+                self._closed.add(conversation)
+                return
             self._lanes[conversation] = asyncio.get_running_loop().create_future()
             if quiet:  # something was being written as it ended
                 continue
