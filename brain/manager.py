@@ -15,6 +15,7 @@ from brain.hold import Pace
 from brain.lane import Lane
 from brain.lanes import Lanes
 from brain.pairing import Pairing
+from brain.purse import Caps, Purse
 from brain.recalling import Recall
 from brain.registry import Registry
 from brain.showing import Shows, Tell
@@ -53,6 +54,7 @@ class Manager:
         recall: Recall | None = None,
         ambient: frozenset[str] = frozenset(),
         reach: Reach = lambda address: None,
+        caps: Caps | None = None,
     ) -> None:
         self._broker, self._guard, self._worker = broker, guard, worker
         self._assistant, self._contacts, self._model = assistant, contacts, model
@@ -65,6 +67,7 @@ class Manager:
         self._around = Neighbours(contacts, states, reach)
         self._settled = -1  # the changes of the book that all conversations have followed
         self._told: set[str] = set()
+        self._purse = Purse(caps or Caps(), contacts.key_of, now, operator)
 
     async def run(self) -> None:
         unwatch = self._broker.watch(live.AGAIN, self._show_again)
@@ -213,6 +216,7 @@ class Manager:
             self._recall,
             self._pairing,
             self._around,
+            self._purse,
         )
 
 

@@ -4,6 +4,8 @@ It keeps what a turn needs (recent exchanges whole, what is in flight, what is n
 for ever. Mutable behind `apply`: copying on each entry would make a long conversation quadratic.
 """
 
+from datetime import UTC, datetime
+
 import msgspec
 
 from brain import joining
@@ -17,19 +19,22 @@ from brain.entries import (
     LaneEntry,
     Moved,
     Parted,
+    Speak,
     Spent,
     Steer,
     Summarised,
     Taken,
     Wait,
 )
-from brain.parts import Exchange, Heard, LaneFrozen, Opened, SendView, Timer, weight_of
+from brain.parts import Exchange, Heard, LaneFrozen, Opened, SendView, Spending, Timer, weight_of
 from brain.working import ActionView, forget_completed
 from gateway.addresses import Address, Route
 from gateway.events import (
+    ActionChanged,
     ActionEnded,
     ActionFact,
     ActionProgressed,
+    ActionResponded,
     ClarificationRequested,
     ControlPressed,
     Fact,
@@ -59,6 +64,9 @@ class LaneState:
         self.exchanges: list[Exchange] = []
         self.summary: Summarised | None = None  # of all before them
         self.weight = 0  # of the exchanges, in tokens, about
+        self.spending = Spending()
+        self.capped = ""  # the day on which people were told that its budget is used up
+        self.resting: list[str] = []  # actions that stand still for that
         self.actions: dict[str, ActionView] = {}
         self.sends: dict[Ref, SendView] = {}
         self.outgoing: list[Outgoing] = []
@@ -111,11 +119,15 @@ class LaneState:
             reached=list(self.reached.items()),
             parted=sorted(self.parted, key=str),
             summary=self.summary,
+            spending=self.spending,
+            capped=self.capped,
+            resting=self.resting,
         )
 
     def thaw(self, frozen: bytes) -> None:
         kept: LaneFrozen = decode(frozen, LaneFrozen)
         self.undecided, self.overheard, self.summary = kept.undecided, kept.overheard, kept.summary
+        self.spending, self.capped, self.resting = kept.spending, kept.capped, kept.resting
         self.keep(kept.exchanges)
         self.actions = {action.key: action for action in kept.actions}
         self.sends, self.outgoing, self.routes = dict(kept.sends), kept.outgoing, kept.routes
@@ -185,9 +197,11 @@ class LaneState:
                 joining.part(self, entry)
             case Summarised():
                 self.summary = entry
+                self.spending.add(entry.at, None, entry.usage.usd if entry.usage else None)
                 self.keep([one for one in self.exchanges if one.place > entry.through])
-            case Spent():
-                pass
+            case Spent(usage=usage, at=at, charged=charged):
+                if at is not None:
+                    self.spending.add(at, charged, usage.usd)
             case _:
                 raise TypeError(f"a lane's journal holds no {type(entry).__name__}")
 
@@ -196,6 +210,7 @@ class LaneState:
             self.crashes = 0
         fact, control = taken.event, taken.attention == "control"
         heard = Heard(label=self._label(fact), fact=fact, at=taken.at, control=control)
+        self._charge(fact, taken.at)
         if taken.attention == "keep":
             if isinstance(fact, MessageReceived) or (isinstance(fact, SendClosed) and fact.outcome == "withdrawn"):
                 self.overheard.append(heard)
@@ -266,6 +281,7 @@ class LaneState:
         self.overheard = []
         self.turns, self.turns_alone, self.crashes = decided.turn, self.turns_alone + 1, 0
         self.outage = decided.by == "outage"
+        self._settle(decided)
         waits = [one for one in decided.decisions if isinstance(one, Wait) and one.until is not None]
         if decided.by != "control":  # what code answers beside it is no turn of the model
             self.timer = Timer(decided.turn, waits[-1].until, waits[-1].reason) if waits and waits[-1].until else None
@@ -282,6 +298,27 @@ class LaneState:
         self.weight += weight_of(self.exchanges[-1])
         if len(self.exchanges) > EXCHANGES_KEPT:
             self.keep(self.exchanges[-EXCHANGES_CUT_TO:])
+
+    def _charge(self, fact: Fact, at: datetime) -> None:
+        """What an action has cost since it last told."""
+        if not isinstance(fact, ActionChanged | ActionProgressed | ActionResponded | ActionEnded):
+            return
+        if (action := self.actions.get(fact.action)) is not None and fact.usd > action.usd:
+            self.spending.add(at, action.by.address, fact.usd - action.usd)
+            action.usd = fact.usd
+
+    def _settle(self, decided: Decided) -> None:
+        """The money: what it cost, whether it was the word of a cap, and which work rests for that."""
+        if decided.usage is not None:
+            self.spending.add(decided.at, decided.charged, decided.usage.usd)
+        if decided.by != "cap":
+            return
+        if any(isinstance(one, Speak) for one in decided.decisions):
+            self.capped = decided.at.astimezone(UTC).date().isoformat()
+        for one in decided.decisions:
+            if isinstance(one, Steer):
+                self.resting = [key for key in self.resting if key != one.action]
+                self.resting += [one.action] if one.verb == "pause" else []
 
     def keep(self, exchanges: list[Exchange]) -> None:
         self.exchanges = exchanges

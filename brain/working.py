@@ -39,6 +39,7 @@ class ActionView(msgspec.Struct):
     questions: dict[str, ClarificationRequested] = {}
     elsewhere: bool = False  # asked for in a shared place, and steered from here
     narrowed: bool = False  # and added to from here: what it comes to is told here alone
+    usd: float = 0.0  # what it has cost by now
     by_control: bool = False  # the last steering was a button or a slash command: code tells its outcome
 
     @property
