@@ -4,19 +4,21 @@ refused, a few times at most.
 Only look-ups, refused calls and an empty answer are asked about again within the turn; nothing has happened by then.
 """
 
+import hashlib
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 import msgspec
 
 from brain import outage, prompt, schema
-from brain.entries import Decision, Recalled
+from brain.entries import Decision, Prompted, Recalled
 from brain.reading import Read, read
 from brain.rights import Rights
 from brain.state import Turn
 from brain.tools import Legal
-from gateway.llm.model import Generation, Message, Model, Usage, said, tool_call
-from gateway.record import Record
+from gateway.llm.history import tokens_of
+from gateway.llm.model import Generation, Message, Model, Request, Usage, said, tool_call
+from gateway.record import Record, encode
 
 MAX_MENDS = 2
 MAX_LOOKS = 3  # answers with look-ups in them
@@ -36,6 +38,7 @@ class Made(Record, frozen=True, kw_only=True):
     model: str
     usage: Usage
     why: str = ""
+    prompt: Prompted | None = None
 
 
 async def generate(
@@ -53,6 +56,7 @@ async def generate(
     askers = turn.askers()
     sees = not askers or rights.anyone_may(askers, "see")
     request = prompt.request(frame, turn, tools, now, sees=sees)
+    prompted = _prompted(request)
     decisions: list[Decision] = []
     usage, name, why = Usage(usd=0.0), model.name, ""
     mends = looks = 0
@@ -87,7 +91,17 @@ async def generate(
             more = _fed_back(generation, found, results, looks + mends)
         request = msgspec.structs.replace(request, messages=[*request.messages, *more])
     made = (*decisions, *outage.nothing_came(turn)) if nothing else tuple(decisions)
-    return Made(decisions=made, model=name, usage=usage, why=why)
+    return Made(decisions=made, model=name, usage=usage, why=why, prompt=prompted)
+
+
+def _prompted(request: Request) -> Prompted:
+    shown = encode([request.tools, request.messages])
+    return Prompted(
+        digest=hashlib.blake2b(shown, digest_size=8).hexdigest(),
+        messages=len(request.messages),
+        tools=len(request.tools),
+        tokens=tokens_of(shown.decode()),
+    )
 
 
 def _with(found: Read, looked_up: list[str]) -> list[str]:

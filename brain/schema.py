@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from brain.schema_words import KINDS, NOT_SAID, SILENT, TELL, Item, items, messages, work_names
-from brain.state import LaneState, Turn
+from brain.state import Turn
 from brain.tools import TEXT_OF, Legal
 from gateway.llm.model import Generation, RawCall, Request
 from gateway.record import Record, encode
@@ -28,7 +28,7 @@ class Option(Record, frozen=True, kw_only=True):
 
 def request(system: str, turn: Turn, tools: tuple[Legal, ...], day: str, *, sees: bool) -> Request:
     decided = items(turn)
-    shapes = [{"anyOf": [_shape(one) for one in _options(item, turn.state, tools)]} for item in decided]
+    shapes = [{"anyOf": [_shape(one) for one in _options(item, turn, tools)]} for item in decided]
     schema = shapes[0] if len(shapes) == 1 else _object({str(n): shape for n, shape in enumerate(shapes, 1)})
     more = [tool for tool in tools if _is_other(tool)]
     return Request(messages=messages(system, turn, decided, more, day, sees=sees), response_schema=schema)
@@ -42,7 +42,7 @@ def understood(generation: Generation, turn: Turn, tools: tuple[Legal, ...]) -> 
         value = json.loads(generation.text)
         for number, item in enumerate(decided, 1):
             one = value if len(decided) == 1 else value[str(number)]
-            calls.append(_call(one, item, _options(item, turn.state, tools), alone=len(decided) == 1))
+            calls.append(_call(one, item, _options(item, turn, tools), alone=len(decided) == 1))
     except (ValueError, KeyError, TypeError, StopIteration):
         calls = []
     return Generation(calls=tuple(calls), finish=generation.finish, usage=generation.usage, model=generation.model)
@@ -51,7 +51,7 @@ def understood(generation: Generation, turn: Turn, tools: tuple[Legal, ...]) -> 
 # --- what is possible ------------------------------------------------------------------------------------------------
 
 
-def _options(item: Item, state: LaneState, tools: Sequence[Legal]) -> list[Option]:
+def _options(item: Item, turn: Turn, tools: Sequence[Legal]) -> list[Option]:
     speak = next(tool for tool in tools if tool.kind == "send_message")
     silence = next(tool for tool in tools if tool.kind == "wait")
     if item.told:
@@ -64,7 +64,7 @@ def _options(item: Item, state: LaneState, tools: Sequence[Legal]) -> list[Optio
         if not kind.about_work:
             found.append(Option(kind=kind.word, tool=legal[0], says=("text",) if kind.speaks else ()))
             continue
-        work = _work(legal, state)
+        work = _work(legal, turn)
         found.append(Option(kind=kind.word, work=work))
         if len(work) > 1:
             found.append(Option(kind=kind.word, work={NOT_SAID: speak}, says=("text",)))
@@ -76,14 +76,14 @@ def _is_other(tool: Legal) -> bool:
     return tool.kind not in {kind.tool for kind in KINDS}
 
 
-def _work(tools: Sequence[Legal], state: LaneState) -> dict[str, Legal]:
+def _work(tools: Sequence[Legal], turn: Turn) -> dict[str, Legal]:
     """The actions that these tools are for, by name; a tool of its own for each, or one for many."""
     found: dict[str, Legal] = {}
-    for key, name in work_names(state).items():
-        label = state.actions[key].label
+    names = work_names(turn)
+    for action in [*turn.in_flight(), *turn.completed()]:
         for tool in tools:
-            if tool.action == key or label in tool.choices.get("action", ()):
-                found.setdefault(name, tool)
+            if tool.action == action.key or action.label in tool.choices.get("action", ()):
+                found.setdefault(names[action.key], tool)
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from brain.entries import Speak
 from brain.parts import Heard
 from brain.quoting import indented, one_line, shortened
-from brain.state import LaneState, Turn
+from brain.state import Turn
 from brain.tools import Kind, Legal
 from brain.working import ActionView
 from gateway.events import (
@@ -165,7 +165,7 @@ def messages(
             shown.append({"role": "user", "content": before + message})
             shown.append({"role": "assistant", "content": json.dumps(answer, ensure_ascii=False)})
             before = ""
-    parts = [_said_before(turn), _work(turn.state) if sees else "", day, _newest(decided)]
+    parts = [_said_before(turn), _work(turn) if sees else "", day, _newest(decided)]
     shown.append({"role": "user", "content": "\n\n".join(part for part in parts if part)})
     return shown
 
@@ -177,10 +177,10 @@ def items(turn: Turn) -> list[Item]:
     found: list[tuple[Heard, list[str]]] = []
     for heard in turn.heard:
         if found and _goes_on(found[-1][0], heard):
-            found[-1][1].append(_words(heard, turn.state))
+            found[-1][1].append(_words(heard, turn))
         else:
-            found.append((heard, [_words(heard, turn.state)]))
-    return [_item(heard, "\n".join(texts), turn.state) for heard, texts in found]
+            found.append((heard, [_words(heard, turn)]))
+    return [_item(heard, "\n".join(texts), turn) for heard, texts in found]
 
 
 def _goes_on(before: Heard, after: Heard) -> bool:
@@ -189,24 +189,25 @@ def _goes_on(before: Heard, after: Heard) -> bool:
     return (before.fact.author, before.fact.route.room) == (after.fact.author, after.fact.route.room)
 
 
-def _item(heard: Heard, text: str, state: LaneState) -> Item:
+def _item(heard: Heard, text: str, turn: Turn) -> Item:
     fact = heard.fact
-    names = work_names(state)
+    names = work_names(turn)
+    by_name = {names[action.key]: action for action in (*turn.in_flight(), *turn.completed())}
     return Item(
         label=heard.label,
         text=text,
-        head=_head(heard, state),
+        head=_head(heard, turn),
         told=not isinstance(fact, MessageReceived | ControlPressed),
         in_thread=isinstance(fact, MessageReceived) and not (fact.private or (fact.addressed and fact.by_name)),
-        labels={name: state.actions[key].label for key, name in names.items()},
-        questions={name: q for key, name in names.items() for q in state.actions[key].questions},
+        labels={name: action.label for name, action in by_name.items()},
+        questions={name: question for name, action in by_name.items() for question in action.questions},
     )
 
 
-def _head(heard: Heard, state: LaneState) -> str:
+def _head(heard: Heard, turn: Turn) -> str:
     match heard.fact:
         case MessageReceived(author=author, route=route) as message:
-            where = f" by {route.medium}" if len(state.routes) > 1 else ""
+            where = f" by {route.medium}" if len(turn.state.routes) > 1 else ""
             whom = "" if message.private else ", to you" if message.by_name else ", in your thread"
             whom = whom if message.addressed else ", not to you"
             return f"{one_line(author.name)}{where}{whom}"
@@ -217,14 +218,14 @@ def _head(heard: Heard, state: LaneState) -> str:
         case TimerFired():
             return "The time has come"
         case fact:
-            names = work_names(state)
+            names = work_names(turn)
             return f"{names.get(fact.action, 'earlier work')} reports"
 
 
-def _words(heard: Heard, state: LaneState) -> str:
+def _words(heard: Heard, turn: Turn) -> str:
     """What it says; for what an action told, as it can be passed on."""
     fact = heard.fact
-    name = work_names(state).get(getattr(fact, "action", ""), "earlier work")
+    name = work_names(turn).get(getattr(fact, "action", ""), "earlier work")
     match fact:
         case MessageReceived(text=text) | ControlPressed(text=text) | ActionResponded(text=text):
             return text
@@ -237,7 +238,7 @@ def _words(heard: Heard, state: LaneState) -> str:
         case CommandRefused(verb=verb, why=why):
             return f"{name}: {verb} was not possible: {why}"
         case SendClosed(outcome=outcome, why=why, send=ref):
-            send = state.sends.get(ref)
+            send = turn.state.sends.get(ref)
             what = f"“{shortened(send.text, 80)}”" if send else "A message"
             return f"{what} {'may not have arrived' if outcome == 'unknown' else 'did not arrive'}: {why}"
         case TimerFired(reason=reason):
@@ -260,36 +261,38 @@ def _said_before(turn: Turn) -> str:
     if state.summary is not None:
         lines.append(f"Long ago: {indented(state.summary.text)}")
     for exchange in state.exchanges[first:]:
-        lines += [f"{_head(item, state)}: {indented(_words(item, state))}" for item in exchange.heard]
+        lines += [f"{_head(item, turn)}: {indented(_words(item, turn))}" for item in exchange.heard]
         lines += [f"You: {indented(one.text)}" for one in exchange.decided.decisions if isinstance(one, Speak)]
-    lines += [f"{_head(item, state)}: {indented(_words(item, state))}" for item in state.overheard]
+    lines += [f"{_head(item, turn)}: {indented(_words(item, turn))}" for item in state.overheard]
     return "\n".join(["Said before:", *lines]) if lines else ""
 
 
 # --- the work --------------------------------------------------------------------------------------------------------
 
 
-def work_names(state: LaneState) -> dict[str, str]:
-    """Actions by name, and by their label too where two have one name."""
-    names = [action.name for action in state.actions.values()]
+def work_names(turn: Turn) -> dict[str, str]:
+    """Actions by key, each with its name, and with its label too where two have one name."""
+    actions = [*turn.in_flight(), *turn.completed()]
+    names = [action.name for action in actions]
     return {
-        key: action.name if names.count(action.name) == 1 else f"{action.name}_{action.label}"
-        for key, action in state.actions.items()
+        action.key: action.name if names.count(action.name) == 1 else f"{action.name}_{action.label}"
+        for action in actions
     }
 
 
-def _work(state: LaneState) -> str:
-    names = work_names(state)
-    lines = [_line(names[action.key], action) for action in state.in_flight()]
-    ended = [names[key] for key, action in state.actions.items() if not action.in_flight]
-    if ended:
+def _work(turn: Turn) -> str:
+    names = work_names(turn)
+    lines = [_line(names[action.key], action) for action in turn.in_flight()]
+    head = "Work in flight:" if lines else "No work in flight."
+    if ended := [names[action.key] for action in turn.completed()]:
         lines.append(f"Ended: {', '.join(ended[-ENDED_SHOWN:])}")
-    return "\n".join(["Work in flight:", *lines]) if state.in_flight() else "\n".join(["No work in flight.", *lines])
+    return "\n".join([head, *lines])
 
 
 def _line(name: str, action: ActionView) -> str:
     asked = "; ".join(shortened(question.text, LAST_SHOWN) for question in action.questions.values())
-    phase = "finished" if action.phase in ("awaiting_input", "hibernated") else action.phase
+    phase: str = "finished" if action.phase in ("awaiting_input", "hibernated") else action.phase
     last = action.last or (action.doing if action.phase == "running" else "")
     told = f"; last: {shortened(last, LAST_SHOWN)}" if last and not asked else ""
+    phase += ", kept private" if action.narrowed else ""
     return f"- {name} ({f'asks: {asked}' if asked else phase}): {shortened(action.about, ABOUT_SHOWN)}{told}"

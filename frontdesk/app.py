@@ -15,9 +15,11 @@ from actors.sharing import role_of
 from actors.supervisor import ActionHost
 from brain.history import Recalls
 from brain.manager import Manager
+from brain.purse import Caps
 from frontdesk.accounts import Accounts
 from frontdesk.parts import Parts
 from frontdesk.people import Directory, contacts
+from frontdesk.reaching import reach
 from frontdesk.store import ROLES, is_shared, machine_of, open_broker
 from frontdesk.upkeep import keeper, keeper_key
 from frontdesk.work import Actors
@@ -89,6 +91,7 @@ class App:
         return {key: supervise(broker, key, seconds, work) for key, work in roles.items()}
 
     async def _brain(self, broker: Broker, guard: Guard) -> None:
+        model = self.settings.model
         self.manager = Manager(
             broker,
             guard,
@@ -103,7 +106,9 @@ class App:
             notes=Notes(broker, self.directory.whose, utc_now),
             recall=Recalls(self.settings.store.path),
             by_schema=self.settings.model.tool_calls == "schema",
+            reach=reach(self.settings),
             ambient=frozenset(one.place for one in self.settings.places if one.ambient),
+            caps=Caps(all=model.max_usd_per_day, person=model.max_usd_per_person_per_day),
         )
         await self.manager.run()
 
