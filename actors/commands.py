@@ -40,6 +40,8 @@ async def obey(actor: "Actor", command: ActionCommand, sequence: int) -> None:
         case Resume():
             await actor.append(Resumed(command=command, through=sequence, at=actor.work.now()))
             await actor.box.resume()
+            while actor.held_calls:
+                actor.happened(actor.held_calls.pop(0))
             await actor.children.cascade(actor)
         case Stop():
             await actor.append(Stopped(command=command, report=_report(actor), through=sequence))

@@ -24,8 +24,17 @@ if TYPE_CHECKING:
     from actors.actor import Actor
 
 
+BEGINS = CellCalled | ChildAsked | ChildProgressed | WaitOver | SleepWanted
+
+
 async def take(actor: "Actor", happening: Happened) -> None:
+    """Once it has ended it begins nothing more; while it stands still, what its code asks for waits for the resume."""
     jobs = actor.transcript.jobs
+    if actor.transcript.ended and isinstance(happening, BEGINS):
+        return
+    if actor.transcript.paused and isinstance(happening, CellCalled):
+        actor.held_calls.append(happening)
+        return
     match happening:
         case CellDone(cell=cell, status=status, value=value) if cell in jobs:
             output = "\n".join(part for part in (actor.box.fresh(cell).rstrip(), value) if part)

@@ -150,6 +150,8 @@ class Box:
 
     def __init__(self, room: Room, emit: Callable[[Happening], None], gate: Gate) -> None:
         self._room, self._gate, self._emit = room, gate, emit
+        if not room.alive:
+            room.going.set()  # where nothing is, nothing stands still
 
     def emit(self, happening: Happening) -> None:
         if not self._gate.dead:

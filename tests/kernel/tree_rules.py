@@ -11,6 +11,7 @@ from actors.entries import (
     Briefed,
     CallClosed,
     Closed,
+    EffectStarted,
     Failed,
     Generated,
     Interjected,
@@ -77,7 +78,7 @@ def most_effects(what: str, reading: Reading) -> int:
 
 
 def begun(entries: list[Any]) -> list[Any]:
-    return [entry for entry in entries if type(entry).__name__ == "EffectStarted"]
+    return [entry for entry in entries if isinstance(entry, EffectStarted)]
 
 
 def _words_are_seen_once_in_order(tree: Tree, root: list[Any]) -> Iterator[str]:
@@ -114,7 +115,8 @@ def _the_table_is_kept(tree: Tree, root: list[Any]) -> Iterator[str]:
 def _nothing_happens_while_paused(key: str, entries: list[Any]) -> Iterator[str]:
     state = ActionState(key)
     for entry in entries:
-        if state.transcript.paused and isinstance(entry, Generated | Responded):
+        by_code = isinstance(entry, EffectStarted) or (isinstance(entry, JobStarted) and entry.rpc)
+        if state.transcript.paused and (isinstance(entry, Generated | Responded) or by_code):
             yield f"{key}: {type(entry).__name__} while paused"
         state.apply(entry)
 
