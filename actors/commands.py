@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from actors.calls import interim
+from actors.calls import close_for_now, interim
 from actors.entries import Asked, Briefed, Interjected, JobEnded, JobStarted, Paused, Refused, Resumed, Stopped
 from actors.words import AskDone
 from gateway.actions import refusal, verb_of
@@ -78,7 +78,7 @@ async def _close_bounds(actor: "Actor") -> None:
 async def close_all(actor: "Actor") -> None:
     """Before a person's words: every open call gets the result that it has by now."""
     for call in list(actor.transcript.open.values()):
-        await actor.close_call(call, interim(actor, call, shown=True))
+        await close_for_now(actor, call)
 
 
 async def _answer(actor: "Actor", answer: Answer, sequence: int) -> None:

@@ -194,6 +194,15 @@ class Box:
         known = self._room.cells.get(cell)
         return "" if known is None else known.output
 
+    def shown(self, cell: str) -> int:
+        known = self._room.cells.get(cell)
+        return 0 if known is None else known.shown
+
+    def show_after(self, cell: str, shown: int) -> None:
+        known = self._room.cells.get(cell)
+        if known is not None:
+            known.shown = max(known.shown, shown)
+
     def recorded(self, cell: str) -> None:
         known = self._room.cells.get(cell)
         if known is not None and self._gate.passes("box recorded", "before"):

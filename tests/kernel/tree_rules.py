@@ -57,6 +57,7 @@ def _violations(tree: Tree, reading: Reading) -> Iterator[str]:
         yield from _a_parent_hears_of_each_end(key, reading)
         yield from _a_worker_steers_its_own(key, reading)
         yield from _nothing_happens_while_paused(key, entries)
+        yield from _output_is_shown_once(key, entries)
         yield from _children_hear_what_their_parent_heard(key, reading)
     yield from _all_ends(tree, reading)
     yield from transcripts_are_valid_at_every_entry(reading)
@@ -119,6 +120,13 @@ def _nothing_happens_while_paused(key: str, entries: list[Any]) -> Iterator[str]
         if state.transcript.paused and (isinstance(entry, Generated | Responded) or by_code):
             yield f"{key}: {type(entry).__name__} while paused"
         state.apply(entry)
+
+
+def _output_is_shown_once(key: str, entries: list[Any]) -> Iterator[str]:
+    told = [one.text for one in entries if isinstance(one, CallClosed | JobEnded) and one.text.startswith("cell")]
+    lines = Counter(line for text in told for line in text.splitlines() if line.startswith("line "))
+    if twice := [line for line, n in lines.items() if n > 1]:
+        yield f"{key}: shown twice: {twice}"
 
 
 def _children_hear_what_their_parent_heard(key: str, reading: Reading) -> Iterator[str]:
