@@ -248,7 +248,7 @@ class Actor:
 
     def spent(self, model: str, usage: Usage) -> None:
         """What brought no entry of its own."""
-        task = asyncio.ensure_future(self.append(Spent(usage=usage, model=model)))
+        task = asyncio.ensure_future(self.append(Spent(usage=usage, model=model, at=self.work.now())))
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         self.tell_spent(model, usage)
 

@@ -210,5 +210,7 @@ class ActionState:
             return
         self.facts += 1
         ref = Ref(f"act-{self.key}", self.facts, 0)
+        if "usd" in fact.__struct_fields__:
+            values = {**values, "usd": round(self.spending.usd, 6)}
         body = fact(ref=ref, conversation=self.start.conversation, action=self.key, **values)
         self.outgoing.append(Outgoing(subject=f"evt.act.{self.key}", ref=ref, body=body))

@@ -6,11 +6,13 @@ These shapes are stored for ever: a field may be added with a default, none rena
 from datetime import datetime
 from typing import Literal
 
+import msgspec
+
 from gateway.addresses import Address, Route
 from gateway.events import Fact, Person, Ref
 from gateway.journal import Emitted, Owned, Released
 from gateway.llm.model import Usage
-from gateway.record import Tagged
+from gateway.record import Record, Tagged
 
 Attention = Literal["turn", "control", "keep"]
 Steering = Literal["interject", "ask", "pause", "resume", "stop", "answer"]
@@ -85,13 +87,23 @@ class Taken(Tagged, frozen=True, kw_only=True):
     attention: Attention = "turn"
 
 
-Decider = Literal["model", "control", "outage", "parked", "budget"]
+Decider = Literal["model", "control", "outage", "parked", "budget", "cap"]
+
+
+class Prompted(Record, frozen=True, kw_only=True):
+    """The first request of a turn: a digest of it, how many messages and tools, and about how many tokens."""
+
+    digest: str
+    messages: int
+    tools: int
+    tokens: int
 
 
 class Decided(Tagged, frozen=True, kw_only=True):
     """`covers` are identities, never a range: progress that did not interrupt stays undecided.
 
-    An `outage` covers nothing: the person is told once, and the events wait for the model.
+    An `outage` and a `cap` cover nothing: the person is told once, and the events wait. `charged` is whose words it
+    followed; `prompt` what the model was shown.
     """
 
     turn: int
@@ -102,6 +114,8 @@ class Decided(Tagged, frozen=True, kw_only=True):
     model: str = ""
     usage: Usage | None = None
     why: str = ""
+    charged: Address | None = None
+    prompt: Prompted | None = None
 
 
 class Spent(Tagged, frozen=True, kw_only=True):
@@ -109,6 +123,31 @@ class Spent(Tagged, frozen=True, kw_only=True):
 
     usage: Usage
     model: str = ""
+    at: datetime | None = None
+    charged: Address | None = None
+
+
+class Moved(Tagged, frozen=True, kw_only=True):
+    """The person is another contact now: nothing is decided here any more. All goes on in the conversation `to`."""
+
+    to: str
+    at: datetime
+
+
+class Joined(Tagged, frozen=True, kw_only=True):
+    """What another conversation of the same person, `origin`, had; `share` is a `parts.Share`."""
+
+    origin: str
+    at: datetime
+    share: msgspec.Raw
+
+
+class Parted(Tagged, frozen=True, kw_only=True):
+    """The address is somebody else's again: `events` are what it said and nobody has answered yet."""
+
+    address: Address
+    at: datetime
+    events: tuple[Fact, ...] = ()
 
 
 class Summarised(Tagged, frozen=True, kw_only=True):
@@ -123,4 +162,4 @@ class Summarised(Tagged, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-LaneEntry = Taken | Decided | Spent | Summarised | Owned | Released | Emitted
+LaneEntry = Moved | Joined | Parted | Taken | Decided | Spent | Summarised | Owned | Released | Emitted

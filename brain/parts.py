@@ -1,13 +1,13 @@
 """What a lane's state is made of: shapes alone, nothing decided here. Its snapshot is one of them."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 
 from brain.entries import Act, Decided, Recalled, Speak, Steer, Summarised
 from brain.quoting import TEXT_SHOWN
 from brain.working import ActionView
-from gateway.addresses import Route
+from gateway.addresses import Address, Route
 from gateway.events import Fact, Outcome, Ref
 from gateway.journal import Outgoing
 from gateway.llm.history import tokens_of
@@ -31,7 +31,21 @@ class Exchange(msgspec.Struct):
 
     heard: list[Heard]
     decided: Decided
+    origin: str = ""  # the conversation where it was, if that has been joined to this one
+    after: int = 0  # and then our last turn before it
     rendered: list[Message] | None = None  # kept by the prompt, which renders each once
+
+    @property
+    def place(self) -> int:
+        """In the order of our turns."""
+        return self.after if self.origin else self.decided.turn
+
+
+class Opened(Record, frozen=True, kw_only=True):
+    """A message that opened a turn."""
+
+    author: Address
+    at: datetime
 
 
 def weight_of(exchange: Exchange) -> int:
@@ -46,6 +60,22 @@ def weight_of(exchange: Exchange) -> int:
     return sum(LINE_TOKENS + tokens_of(text[:TEXT_SHOWN]) for text in texts)
 
 
+class Spending(msgspec.Struct):
+    """What a conversation and its work have cost on one day, the last on which anything did: by address, "" for what
+    was for nobody in particular. A price that is not known counts as nothing."""
+
+    day: str = ""
+    usd: dict[str, float] = {}
+
+    def add(self, at: datetime, who: Address | None, usd: float | None) -> None:
+        day = at.astimezone(UTC).date().isoformat()
+        if not usd or day < self.day:
+            return
+        if day > self.day:
+            self.day, self.usd = day, {}
+        self.usd[str(who or "")] = self.usd.get(str(who or ""), 0.0) + usd
+
+
 class Timer(msgspec.Struct, frozen=True):
     turn: int
     until: datetime
@@ -56,6 +86,19 @@ class SendView(msgspec.Struct):
     route: Route
     text: str
     outcome: Outcome | None = None
+
+
+class Share(Record, frozen=True, kw_only=True):
+    """What a conversation brings into the one that it joins."""
+
+    exchanges: list[Exchange]
+    actions: list[ActionView]
+    sends: list[tuple[Ref, SendView]]
+    routes: dict[str, Route]
+    reached: list[tuple[Address, Route]] = []
+    wait: tuple[datetime, str] | None = None
+    joined: list[str] = []
+    summary: Summarised | None = None
 
 
 class LaneFrozen(Record, frozen=True, kw_only=True):
@@ -79,4 +122,14 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     identities: bytes
     seen: dict[str, tuple[int, int]]
     timer: Timer | None = None
+    moved: str = ""
+    left: list[Fact] = []
+    joined: list[str] = []
+    parted: list[Address] = []
+    reached: list[tuple[Address, Route]] = []
+    recent: list[Opened] = []
+    robot_turns: int = 0
     summary: Summarised | None = None
+    spending: Spending = msgspec.field(default_factory=Spending)
+    capped: str = ""
+    resting: list[str] = []

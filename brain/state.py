@@ -4,17 +4,36 @@ It keeps what a turn needs (recent exchanges whole, what is in flight, what is n
 for ever. Mutable behind `apply`: copying on each entry would make a long conversation quadratic.
 """
 
+from datetime import UTC, datetime
+
 import msgspec
 
+from brain import joining
 from brain.emission import action_key, emissions
-from brain.entries import Act, Decided, Decision, LaneEntry, Spent, Steer, Summarised, Taken, Wait
-from brain.parts import Exchange, Heard, LaneFrozen, SendView, Timer, weight_of
+from brain.entries import (
+    Act,
+    Decided,
+    Decision,
+    Joined,
+    LaneEntry,
+    Moved,
+    Parted,
+    Speak,
+    Spent,
+    Steer,
+    Summarised,
+    Taken,
+    Wait,
+)
+from brain.parts import Exchange, Heard, LaneFrozen, Opened, SendView, Spending, Timer, weight_of
 from brain.working import ActionView, forget_completed
-from gateway.addresses import Route
+from gateway.addresses import Address, Route
 from gateway.events import (
+    ActionChanged,
     ActionEnded,
     ActionFact,
     ActionProgressed,
+    ActionResponded,
     ClarificationRequested,
     ControlPressed,
     Fact,
@@ -33,6 +52,7 @@ from gateway.seen import Identities, Seen
 EXCHANGES_KEPT, EXCHANGES_CUT_TO = 400, 300  # without a summary for so long, the oldest can only be recalled
 OVERHEARD_KEPT = 100
 CLOSED_SENDS_KEPT = 50
+RECENT_KEPT = 60
 
 
 class LaneState:
@@ -43,10 +63,16 @@ class LaneState:
         self.exchanges: list[Exchange] = []
         self.summary: Summarised | None = None  # of all before them
         self.weight = 0  # of the exchanges, in tokens, about
+        self.spending = Spending()
+        self.capped = ""  # the day on which people were told that its budget is used up
+        self.resting: list[str] = []  # actions that stand still for that
         self.actions: dict[str, ActionView] = {}
         self.sends: dict[Ref, SendView] = {}
         self.outgoing: list[Outgoing] = []
         self.routes: dict[str, Route] = {}  # medium -> where somebody last wrote on it; the newest last
+        self.reached: dict[Address, Route] = {}  # in private: where that address last wrote
+        self.recent: list[Opened] = []
+        self.robot_turns = 0  # that robots opened since a person last wrote
         self.interrupts = 0  # events taken that cancel a generation
         self.turns = 0
         self.turns_alone = 0  # since somebody last wrote
@@ -55,16 +81,20 @@ class LaneState:
         self.outage = False  # the person was told that the model cannot be reached
         self.actions_made = 0
         self.live = 0  # rises whenever what is in flight looks different
+        self.moved = ""  # the conversation in which it goes on
+        self.left: list[Fact] = []  # what had to be decided somewhere else: when it moved, when an address was parted
+        self.joined: list[str] = []  # conversations that have moved here
+        self.parted: set[Address] = set()  # no longer this person's
+        self.messages = 0
         self._identities = Identities()
         self._seen = Seen()
-        self._messages = 0
 
     def freeze(self) -> LaneFrozen:
         """What an exchange was rendered as is left out: it follows from the rest."""
         return LaneFrozen(
             undecided=self.undecided,
             overheard=self.overheard,
-            exchanges=[Exchange(heard=one.heard, decided=one.decided) for one in self.exchanges],
+            exchanges=[msgspec.structs.replace(one, rendered=None) for one in self.exchanges],
             actions=list(self.actions.values()),
             sends=list(self.sends.items()),
             outgoing=self.outgoing,
@@ -76,22 +106,35 @@ class LaneState:
             outage=self.outage,
             actions_made=self.actions_made,
             live=self.live,
-            messages=self._messages,
+            messages=self.messages,
             identities=self._identities.freeze(),
             seen=self._seen.marks,
             timer=self.timer,
+            moved=self.moved,
+            left=self.left,
+            joined=self.joined,
+            recent=self.recent,
+            robot_turns=self.robot_turns,
+            reached=list(self.reached.items()),
+            parted=sorted(self.parted, key=str),
             summary=self.summary,
+            spending=self.spending,
+            capped=self.capped,
+            resting=self.resting,
         )
 
     def thaw(self, frozen: bytes) -> None:
         kept: LaneFrozen = decode(frozen, LaneFrozen)
         self.undecided, self.overheard, self.summary = kept.undecided, kept.overheard, kept.summary
-        self._keep(kept.exchanges)
+        self.spending, self.capped, self.resting = kept.spending, kept.capped, kept.resting
+        self.keep(kept.exchanges)
         self.actions = {action.key: action for action in kept.actions}
         self.sends, self.outgoing, self.routes = dict(kept.sends), kept.outgoing, kept.routes
         self.interrupts, self.turns, self.turns_alone = kept.interrupts, kept.turns, kept.turns_alone
         self.crashes, self.outage, self.live = kept.crashes, kept.outage, kept.live
-        self.actions_made, self._messages, self.timer = kept.actions_made, kept.messages, kept.timer
+        self.actions_made, self.messages, self.timer = kept.actions_made, kept.messages, kept.timer
+        self.moved, self.left, self.joined, self.parted = kept.moved, kept.left, kept.joined, set(kept.parted)
+        self.reached, self.recent, self.robot_turns = dict(kept.reached), kept.recent, kept.robot_turns
         self._identities, self._seen = Identities(kept.identities), Seen(kept.seen)
 
     # --- what may be asked -------------------------------------------------------------------------------------------
@@ -129,7 +172,7 @@ class LaneState:
                 return self.sends[ref].route if ref in self.sends else self.route
             case fact:
                 action = self.actions.get(fact.action)
-                return action.route if action else self.route
+                return action.route if action and action.by.address not in self.parted else self.route
 
     # --- the fold ----------------------------------------------------------------------------------------------------
 
@@ -145,11 +188,19 @@ class LaneState:
                 self.crashes = self.crashes + 1 if self.undecided else 0
             case Released():
                 self.crashes = max(0, self.crashes - 1)
+            case Moved(to=to):
+                joining.leave(self, to)
+            case Joined():
+                joining.join(self, entry)
+            case Parted():
+                joining.part(self, entry)
             case Summarised():
                 self.summary = entry
-                self._keep([one for one in self.exchanges if one.decided.turn > entry.through])
-            case Spent():
-                pass
+                self.spending.add(entry.at, None, entry.usage.usd if entry.usage else None)
+                self.keep([one for one in self.exchanges if one.place > entry.through])
+            case Spent(usage=usage, at=at, charged=charged):
+                if at is not None:
+                    self.spending.add(at, charged, usage.usd)
             case _:
                 raise TypeError(f"a lane's journal holds no {type(entry).__name__}")
 
@@ -158,11 +209,15 @@ class LaneState:
             self.crashes = 0
         fact, control = taken.event, taken.attention == "control"
         heard = Heard(label=self._label(fact), fact=fact, at=taken.at, control=control)
+        self._charge(fact, taken.at)
         if taken.attention == "keep":
-            if isinstance(fact, MessageReceived):
+            if isinstance(fact, MessageReceived) or (isinstance(fact, SendClosed) and fact.outcome == "withdrawn"):
                 self.overheard.append(heard)
                 del self.overheard[:-OVERHEARD_KEPT]
             return
+        if isinstance(fact, MessageReceived) and not control:
+            self.recent = [*self.recent[-RECENT_KEPT:], Opened(author=fact.author.address, at=fact.at)]
+            self.robot_turns = self.robot_turns + 1 if fact.robot else 0
         self.undecided.append(heard)
         if not control and not isinstance(fact, ActionProgressed):
             self.interrupts += 1
@@ -172,11 +227,12 @@ class LaneState:
         match fact:
             case MessageReceived():
                 self._identities.add(fact.identity)
-                self._messages += 1
+                self.messages += 1
                 self.routes.pop(fact.route.medium, None)
                 self.routes[fact.route.medium] = fact.route
+                self._reach(fact)
                 self.turns_alone = 0
-                return f"m{self._messages}"
+                return f"m{self.messages}"
             case ControlPressed():
                 self._identities.add(fact.identity)
                 self.turns_alone = 0
@@ -192,6 +248,12 @@ class LaneState:
             case _:
                 self._seen.add(fact.ref)
                 return self._note(fact)
+
+    def _reach(self, message: MessageReceived) -> None:
+        if self.is_private:
+            self.parted.discard(message.author.address)
+            self.reached.pop(message.author.address, None)
+            self.reached[message.author.address] = message.route
 
     def _close_send(self, closed: SendClosed) -> None:
         if closed.send in self.sends:
@@ -218,8 +280,10 @@ class LaneState:
         self.overheard = []
         self.turns, self.turns_alone, self.crashes = decided.turn, self.turns_alone + 1, 0
         self.outage = decided.by == "outage"
+        self._settle(decided)
         waits = [one for one in decided.decisions if isinstance(one, Wait) and one.until is not None]
-        self.timer = Timer(decided.turn, waits[-1].until, waits[-1].reason) if waits and waits[-1].until else None
+        if decided.by != "control":  # what code answers beside it is no turn of the model
+            self.timer = Timer(decided.turn, waits[-1].until, waits[-1].reason) if waits and waits[-1].until else None
         if decided.by == "control":
             self.interrupts += 1  # a generation that runs meanwhile must see what was steered
         outgoing = emissions(self.conversation, decided, self.actions_made)
@@ -232,9 +296,30 @@ class LaneState:
         self.exchanges.append(Exchange(heard=heard, decided=decided))
         self.weight += weight_of(self.exchanges[-1])
         if len(self.exchanges) > EXCHANGES_KEPT:
-            self._keep(self.exchanges[-EXCHANGES_CUT_TO:])
+            self.keep(self.exchanges[-EXCHANGES_CUT_TO:])
 
-    def _keep(self, exchanges: list[Exchange]) -> None:
+    def _charge(self, fact: Fact, at: datetime) -> None:
+        """What an action has cost since it last told."""
+        if not isinstance(fact, ActionChanged | ActionProgressed | ActionResponded | ActionEnded):
+            return
+        if (action := self.actions.get(fact.action)) is not None and fact.usd > action.usd:
+            self.spending.add(at, action.by.address, fact.usd - action.usd)
+            action.usd = fact.usd
+
+    def _settle(self, decided: Decided) -> None:
+        """The money: what it cost, whether it was the word of a cap, and which work rests for that."""
+        if decided.usage is not None:
+            self.spending.add(decided.at, decided.charged, decided.usage.usd)
+        if decided.by != "cap":
+            return
+        if any(isinstance(one, Speak) for one in decided.decisions):
+            self.capped = decided.at.astimezone(UTC).date().isoformat()
+        for one in decided.decisions:
+            if isinstance(one, Steer):
+                self.resting = [key for key in self.resting if key != one.action]
+                self.resting += [one.action] if one.verb == "pause" else []
+
+    def keep(self, exchanges: list[Exchange]) -> None:
         self.exchanges = exchanges
         self.weight = sum(weight_of(one) for one in exchanges)
 

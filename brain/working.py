@@ -37,6 +37,7 @@ class ActionView(msgspec.Struct):
     doing: str = ""
     last: str = ""
     questions: dict[str, ClarificationRequested] = {}
+    usd: float = 0.0  # what it has cost by now
     by_control: bool = False  # the last steering was a button or a slash command: code tells its outcome
 
     @property

@@ -1,13 +1,14 @@
 """The role of each medium account: both directions, under one lease."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from brain.contacts import Contact, owner
+from brain.contacts import owner
 from frontdesk.console import Console
 from frontdesk.parts import Parts
+from frontdesk.people import Directory
 from gateway import live
 from gateway.addresses import journal_key
 from gateway.broker.protocol import Broker
@@ -17,11 +18,12 @@ from gateway.journal import publish
 from gateway.live import LiveSignal
 from gateway.outbox import Outbox
 from gateway.record import decode
-from gateway.settings import IMAP_PORTS, SMTP_PORTS, EmailSettings, Settings
+from gateway.settings import IMAP_PORTS, SMTP_PORTS, EmailSettings, Settings, SlackSettings
 from mediums.medium import Medium
 
 if TYPE_CHECKING:
     from mediums.email.account import Account
+    from mediums.slack.adapter import Entry
 
 
 class Accounts:
@@ -32,12 +34,12 @@ class Accounts:
         broker: Broker,
         settings: Settings,
         parts: Parts,
-        people: Sequence[Contact],
+        directory: Directory,
         worker: str,
         opened: dict[str, Medium],
     ) -> None:
         self._broker, self._settings, self._parts = broker, settings, parts
-        self._people, self._worker, self._opened = people, worker, opened
+        self._people, self._worker, self._opened = directory.contacts, worker, opened
         self._slack_made: Medium | None = None  # outlives a restart of its role: it remembers its threads
 
     def roles(self) -> dict[str, Role]:
@@ -62,7 +64,7 @@ class Accounts:
                     self._worker,
                     listen=(web.listen.host, web.listen.port),
                     token=self._parts.token,
-                    person=owner(self._people).name,
+                    person=owner(self._people.settings).name,
                     assistant=self._settings.assistant.name,
                     banner=self._parts.banner,
                     console=Console(self._broker, self._people, self._settings.assistant.name),
@@ -87,9 +89,7 @@ class Accounts:
 
         slack = self._settings.mediums.slack
         assert slack is not None
-        made = self._slack_made or await introduced(
-            slack.bot_token.reveal(), slack.app_token.reveal(), str(slack.api_base)
-        )
+        made = self._slack_made or await introduced(slack.bot_token.reveal(), slack_entry(slack), str(slack.api_base))
         self._slack_made = made
         await self._medium(lambda _: made, guard)
 
@@ -120,6 +120,16 @@ class Accounts:
 
         assert isinstance(medium, LocalMedium)
         self._parts.opened(await medium.listening())
+
+
+def slack_entry(slack: SlackSettings) -> "Entry":
+    """The settings hold one of the two."""
+    from mediums.slack.door import Door
+
+    if slack.signing_secret is not None and slack.listen is not None:
+        return Door(host=slack.listen.host, port=slack.listen.port, signing_secret=slack.signing_secret.reveal())
+    assert slack.app_token is not None
+    return slack.app_token.reveal()
 
 
 def mail_account(email: EmailSettings, name: str) -> "Account":

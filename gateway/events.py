@@ -40,7 +40,7 @@ class MessageReceived(Tagged, frozen=True, kw_only=True):
     """`identity` is the platform's own (account, kind, id, version), good for ever.
 
     `addressed` is False for what calls nobody here. `by_name` is False where only its place makes it addressed: a
-    thread that the assistant takes part in, where people speak with each other too.
+    thread that the assistant takes part in, where people speak with each other too. `robot`: no person wrote it.
     """
 
     identity: str
@@ -51,6 +51,7 @@ class MessageReceived(Tagged, frozen=True, kw_only=True):
     private: bool = True
     addressed: bool = True
     by_name: bool = True
+    robot: bool = False
 
 
 class ControlPressed(Tagged, frozen=True, kw_only=True):
@@ -91,13 +92,15 @@ End = Literal["succeeded", "failed", "stopped"]
 
 
 class ActionChanged(Tagged, frozen=True, kw_only=True):
-    """For the live state only; opens no turn. `doing` says what it is at, in a few words."""
+    """For the live state only; opens no turn. `doing` says what it is at, in a few words; `usd`, here and below, what
+    all of it has cost by now."""
 
     ref: Ref
     conversation: str
     action: str
     phase: ActionPhase
     doing: str = ""
+    usd: float = 0.0
 
 
 class ActionProgressed(Tagged, frozen=True, kw_only=True):
@@ -107,6 +110,7 @@ class ActionProgressed(Tagged, frozen=True, kw_only=True):
     conversation: str
     action: str
     text: str
+    usd: float = 0.0
 
 
 class ActionResponded(Tagged, frozen=True, kw_only=True):
@@ -116,6 +120,7 @@ class ActionResponded(Tagged, frozen=True, kw_only=True):
     conversation: str
     action: str
     text: str
+    usd: float = 0.0
 
 
 class ClarificationRequested(Tagged, frozen=True, kw_only=True):
@@ -160,6 +165,7 @@ class ActionEnded(Tagged, frozen=True, kw_only=True):
     action: str
     end: End
     text: str
+    usd: float = 0.0
 
 
 class CommandRefused(Tagged, frozen=True, kw_only=True):

@@ -4,12 +4,14 @@ It forks a session when the host asks, keeps how each one ended until a host has
 Single-threaded, because it forks. It outlives its host: the next one connects to the socket `z`. When that socket's
 folder is gone nobody ever can, and the zygote ends, with all that is below it.
 
-While no host says that it holds the action, all below stands still: it may be somebody else's by now.
+While no host says that it holds the action, all below stands still: it may be somebody else's by now. After a longer
+silence it surely is, where others can take it over, and all ends.
 
 Started with a socket as standard input, on which the host sends one frame, `config`: the folders, and the modules to
 load before the first fork. Without it (the host died in between) the zygote ends. That socket then is the first host's.
 """
 
+import contextlib
 import gc
 import importlib
 import os
@@ -17,17 +19,26 @@ import resource
 import select
 import signal
 import socket
+import sys
 import time
-from pathlib import Path
+from typing import NoReturn
 
 from . import relay, session
 from .system import adopt_orphans, end_all_below, free_all_below, halt_all_below
-from .wire import Frame, Peer, pack
+from .wire import Fields, Frame, Peer, checked, pack
 
 BACKLOG = 8
 RELAYS_MAX = 20
+LOOK_SECONDS_MAX = 60.0
 UNSENT_BYTES_MAX = 1 << 20
 DOOR = "z"
+FIELDS: Fields = {
+    "fork": {"stateful": bool},
+    "beat": {"holder": str},
+    "pause": {},
+    "resume": {},
+    "heard": {"session": str},
+}
 
 
 def main() -> None:
@@ -40,6 +51,7 @@ def main() -> None:
     os.dup2(null, 0)
     os.dup2(null, 1)
     adopt_orphans()
+    _add_packages(config["packages"])
     for module in config["preload"]:
         importlib.import_module(module)
     os.chdir(config["workspace"])
@@ -47,7 +59,14 @@ def main() -> None:
         _limit(getattr(resource, f"RLIMIT_{name}"), limit)
     gc.collect()
     gc.freeze()
-    Zygote(Path(config["run"]), peer, config).serve()
+    Zygote(config["run"], peer, config).serve()
+
+
+def _add_packages(folders: list[str]) -> None:
+    """After what belongs to Python itself, before what is installed for it: these are for the code."""
+    installed = (at for at, path in enumerate(sys.path) if path.endswith(("site-packages", "dist-packages")))
+    at = next(installed, len(sys.path))
+    sys.path[at:at] = folders
 
 
 def _limit(what: int, limit: int) -> None:
@@ -68,14 +87,20 @@ def _first_frame(peer: Peer) -> Frame | None:
     return frames[0]
 
 
+def _now() -> float:
+    """Seconds; goes on while the machine sleeps, as a lease does."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 class Zygote:
-    def __init__(self, run: Path, peer: Peer, config: Frame) -> None:
+    def __init__(self, run: str, peer: Peer, config: Frame) -> None:
         self._run, self._relay = run, config["relay"]
         self._look_seconds: float = config["look_seconds"]
         self._stubs: dict[str, list[str]] = config["stubs"]
         self._holder: str = config["holder"]
         self._freeze_seconds: float = config["freeze_seconds"]
-        self._beat, self._frozen = time.monotonic(), False
+        self._end_seconds: float | None = config["end_seconds"]
+        self._beat, self._frozen, self._paused = _now(), False, False
         self._relays_left, self._relay_pid = RELAYS_MAX, 0
         # Sockets are bound by names in an open folder: the whole path may be longer than the 107 bytes they allow.
         self._folder = os.open(run, os.O_PATH | os.O_DIRECTORY)
@@ -103,7 +128,7 @@ class Zygote:
             if self._peer is not None:
                 poll.register(self._peer.sock, select.POLLIN | (select.POLLOUT if self._peer.unsent else 0))
             ready = poll.poll(self._patience() * 1000)
-            if self._peer is None and not (self._run / DOOR).exists():
+            if self._peer is None and not os.path.exists(f"{self._run}/{DOOR}"):
                 end_all_below()
                 return
             for descriptor, _ in ready:
@@ -113,22 +138,39 @@ class Zygote:
                     self._reap()
                 else:
                     self._listen_to_peer()
-            if not self._frozen and time.monotonic() - self._beat > self._freeze_seconds:
-                self._frozen = True
-                halt_all_below()
+            self._mind_silence(_now() - self._beat)
 
     def _patience(self) -> float:
         """Seconds until there is something to look at without a word from anybody."""
-        until_frozen = self._look_seconds if self._frozen else self._beat + self._freeze_seconds - time.monotonic()
-        return max(0.01, min(until_frozen, self._look_seconds))
+        bounds = [None if self._frozen else self._freeze_seconds, self._end_seconds]
+        left = [self._beat + bound - _now() for bound in bounds if bound is not None]
+        return max(0.01, min(*left, self._look_seconds, LOOK_SECONDS_MAX))
+
+    def _mind_silence(self, seconds: float) -> None:
+        if self._end_seconds is not None and seconds > self._end_seconds:
+            self._end_all()
+        if not self._frozen and seconds > self._freeze_seconds:
+            self._frozen = True
+            halt_all_below()
+
+    def _end_all(self) -> NoReturn:
+        end_all_below()
+        os._exit(0)
 
     def _hear_beat(self, holder: str) -> None:
         if holder != self._holder:  # the action was taken over
-            end_all_below()
-            os._exit(0)
-        self._beat = time.monotonic()
+            self._end_all()
+        self._beat = _now()
         if self._frozen:
             self._frozen = False
+            if not self._paused:
+                free_all_below()
+
+    def _pause(self, *, paused: bool) -> None:
+        self._paused = paused
+        if paused:
+            halt_all_below()
+        elif not self._frozen:
             free_all_below()
 
     def _listen(self, name: str) -> socket.socket:
@@ -145,7 +187,8 @@ class Zygote:
         self._greet()
 
     def _greet(self) -> None:
-        self._send({"t": "ready", "ended": [{"session": name, "code": code} for name, code in self._ended.items()]})
+        ended = [{"session": name, "code": code} for name, code in self._ended.items()]
+        self._send({"t": "ready", "ended": ended, "paused": self._paused})
 
     def _send(self, frame: Frame) -> None:
         try:
@@ -167,10 +210,13 @@ class Zygote:
                 return
             self._peer.flush()
             for frame in self._peer.receive():
+                checked(frame, FIELDS)
                 if frame["t"] == "fork":
                     self._fork(stateful=frame["stateful"])
                 elif frame["t"] == "beat":
                     self._hear_beat(frame["holder"])
+                elif frame["t"] in ("pause", "resume"):
+                    self._pause(paused=frame["t"] == "pause")
                 elif frame["t"] == "heard":
                     self._ended.pop(frame["session"], None)
         except ConnectionError:
@@ -229,6 +275,7 @@ class Zygote:
             return
 
     def _end(self, name: str, code: int) -> None:
-        (self._run / name).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self._run}/{name}")
         self._ended[name] = code
         self._send({"t": "ended", "session": name, "code": code})
