@@ -20,6 +20,7 @@ from brain.purse import Caps
 from frontdesk.accounts import Accounts
 from frontdesk.parts import Parts
 from frontdesk.people import Directory, contacts
+from frontdesk.reaching import reach
 from frontdesk.store import ROLES, is_shared, machine_of, open_broker
 from frontdesk.upkeep import keeper, keeper_key
 from frontdesk.work import Actors
@@ -106,6 +107,7 @@ class App:
             pace=self.parts.pace,
             notes=Notes(broker, self.directory.whose, utc_now),
             recall=Recalls(self.settings.store.path),
+            reach=reach(self.settings),
             ambient=frozenset(one.place for one in self.settings.places if one.ambient),
             caps=Caps(all=model.max_usd_per_day, person=model.max_usd_per_person_per_day),
         )
