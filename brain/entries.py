@@ -14,6 +14,8 @@ from gateway.journal import Emitted, Owned, Released
 from gateway.llm.model import Usage
 from gateway.record import Record, Tagged
 
+NOT_NEEDED = msgspec.Raw(b"null")
+
 Attention = Literal["turn", "control", "keep"]
 Steering = Literal["interject", "ask", "pause", "resume", "stop", "answer"]
 
@@ -49,7 +51,9 @@ class Act(Tagged, frozen=True, kw_only=True):
 
 
 class Steer(Tagged, frozen=True, kw_only=True):
-    """`action` is the action's key. `text` is the message, the question or the answer; `via` where it was said."""
+    """`action` is the action's key. `text` is the message, the question or the answer; `via` where it was said.
+
+    `view` is a `working.ActionView`: what is known of an action of a shared place that is steered from here."""
 
     verb: Steering
     action: str
@@ -57,6 +61,7 @@ class Steer(Tagged, frozen=True, kw_only=True):
     text: str = ""
     question: str = ""
     via: str = ""
+    view: msgspec.Raw = NOT_NEEDED
 
 
 class Withdraw(Tagged, frozen=True, kw_only=True):

@@ -12,7 +12,10 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 
+import msgspec
+
 from brain import beside, controls, joining, noting, outage, prompt
+from brain.around import ALONE, Around
 from brain.attention import Manner, attention, is_looping
 from brain.entries import (
     Decided,
@@ -75,11 +78,13 @@ class Lane:
         notes: Notes | None = None,
         recall: Recall | None = None,
         pairing: Pairing | None = None,
+        around: Around = ALONE,
         purse: Purse | None = None,
     ) -> None:
         self.journal, self.frame = journal, frame
         self._model, self._shows, self._pace, self._now, self._operator = model, shows, pace, now, operator
         self._rights, self._notes, self._recall, self._pairing = rights, notes, recall, pairing
+        self._around = around
         self._purse = purse or Purse(Caps(), str, now, operator)
         self._told_of_loop: set[Address] = set()
         self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
@@ -162,7 +167,7 @@ class Lane:
             found = await self._pairing.decide(heard, route, state)
             if found is not None:
                 return found
-        return controls.decisions(heard, state, self._rights)
+        return controls.decisions(heard, self._turn_on((heard,)), self._rights)
 
     async def _commit_by_code(
         self, by: Decider, heard: tuple[Heard, ...], decisions: tuple[Decision, ...], why: str = ""
@@ -220,7 +225,7 @@ class Lane:
     async def _turns(self) -> None:
         while True:
             state = await self.journal.until(_has_events)
-            turn = Turn(heard=_events(state), state=state)
+            turn = self._turn_on(_events(state))
             if state.crashes >= MAX_UNCLEAN and not state.outage:
                 why = f"set aside after {state.crashes} unclean ends"
                 self._operator(f"{state.conversation}: {why}: {[identity_of(h.fact) for h in turn.heard]}")
@@ -233,12 +238,18 @@ class Lane:
             else:
                 await self._turn()
 
+    def _turn_on(self, heard: tuple[Heard, ...]) -> Turn:
+        """With what is seen from here of other places."""
+        state = self.journal.state
+        turn = Turn(heard=heard, state=state, elsewhere=self._around.actions(state.conversation))
+        return msgspec.structs.replace(turn, reaches=self._around.reaches(turn.askers()))
+
     async def _turn(self) -> None:
         deadline = asyncio.get_running_loop().time() + self._pace.turn_seconds
         try:
             for restarts in range(self._pace.max_restarts + 1):
                 last = restarts == self._pace.max_restarts or asyncio.get_running_loop().time() > deadline
-                turn = Turn(heard=_events(self.journal.state), state=self.journal.state)
+                turn = self._turn_on(_events(self.journal.state))
                 interrupts = turn.state.interrupts
                 self._shows.typing(turn.heard, True)
                 made = await (self._make(turn) if last else self._make_unless_interrupted(turn, interrupts))
@@ -253,7 +264,7 @@ class Lane:
 
     async def _make(self, turn: Turn) -> Made:
         askers = turn.askers()
-        tools = legal(turn.state, self._rights, askers)
+        tools = legal(turn, self._rights, askers)
         looks = partial(self._look_up, turn.state)
         spent = partial(self._spent, charged=_charged(turn))
         return await generate(self._model, self.frame, turn, tools, self._now(), spent, self._rights, looks)

@@ -11,6 +11,7 @@ import msgspec
 from brain import joining
 from brain.emission import action_key, emissions
 from brain.entries import (
+    NOT_NEEDED,
     Act,
     Decided,
     Decision,
@@ -46,7 +47,7 @@ from gateway.events import (
     identity_of,
 )
 from gateway.journal import Emitted, Outgoing, Owned, Released, forget_emitted
-from gateway.record import decode
+from gateway.record import decode, encode
 from gateway.seen import Identities, Seen
 
 EXCHANGES_KEPT, EXCHANGES_CUT_TO = 400, 300  # without a summary for so long, the oldest can only be recalled
@@ -334,7 +335,10 @@ class LaneState:
                 self.actions[key] = ActionView(
                     key=key, label=label, name=name, about=query, by=by, route=route, since=decided.at
                 )
-            case Steer(action=key) if key in self.actions:
+            case Steer(action=key) if key in self.actions or decision.view != NOT_NEEDED:
+                if key not in self.actions:
+                    view: ActionView = decode(bytes(decision.view), ActionView)
+                    self.actions[key] = msgspec.structs.replace(view, route=self.routes.get(decision.via, view.route))
                 self.actions[key].steered(decision, by_control=decided.by == "control")
             case _:
                 pass
@@ -345,6 +349,25 @@ class Turn(msgspec.Struct, frozen=True):
 
     heard: tuple[Heard, ...]
     state: LaneState
+    elsewhere: tuple[ActionView, ...] = ()  # asked for by this person in a shared place
+    reaches: dict[Address, Route] = {}  # where those who wrote can be reached, each by their own addresses
+
+    def in_flight(self) -> list[ActionView]:
+        known = self.state.actions
+        return [*self.state.in_flight(), *(action for action in self.elsewhere if action.key not in known)]
+
+    def completed(self) -> list[ActionView]:
+        return [action for action in self.state.actions.values() if not action.in_flight]
+
+    def action(self, key: str) -> ActionView | None:
+        return self.state.actions.get(key) or next((one for one in self.elsewhere if one.key == key), None)
+
+    def view(self, action: ActionView) -> msgspec.Raw:
+        """For the journal, of an action that it does not know."""
+        return NOT_NEEDED if action.key in self.state.actions else msgspec.Raw(encode(action))
+
+    def by_label(self, label: str) -> ActionView | None:
+        return next((one for one in [*self.in_flight(), *self.completed()] if one.label == label), None)
 
     def askers(self) -> list[Person]:
         """Whose words the turn follows: the authors of its messages, else who asked for the actions that spoke."""

@@ -80,7 +80,7 @@ class Console:
         if not state.turns:
             raise LookupError("Nothing was said here yet.")
         ended = [action for action in state.actions.values() if not action.in_flight]
-        lines = [status(state), *(f"- {a.name} ({a.label}) {a.phase}: {a.last[:200]}" for a in ended[-10:])]
+        lines = [status(state.in_flight()), *(f"- {a.name} ({a.label}) {a.phase}: {a.last[:200]}" for a in ended[-10:])]
         return "\n".join(lines)
 
     def _action(self, about: str, state: LaneState) -> ActionView:
