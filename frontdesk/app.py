@@ -6,6 +6,7 @@ the brain, and all run actions.
 """
 
 import asyncio
+import gc
 import logging
 import os
 import socket
@@ -58,6 +59,7 @@ class App:
         """Until cancelled; then every role ends cleanly, within STOP_SECONDS. Raises BrokerUnusable."""
         broker = self.broker = await open_broker(self.settings, self.parts.operator)
         tasks = [asyncio.create_task(role, name=name) for name, role in self._roles(broker).items()]
+        gc.freeze()  # what was imported stays: a full collection that walked it took 34 ms
         tasks.append(asyncio.create_task(self.directory.follow(broker), name="who is who"))
         self.parts.started()
         try:
