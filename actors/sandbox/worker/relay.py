@@ -77,7 +77,10 @@ class Relay:
                     self._move(self._sides[descriptor], events)
 
     def _accept(self) -> None:
-        near, _ = self._door.accept()
+        try:
+            near, _ = self._door.accept()
+        except OSError:  # it has gone again
+            return
         far = socket.socket(socket.AF_UNIX)
         pair = Side(near), Side(far)
         try:
