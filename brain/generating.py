@@ -4,22 +4,27 @@ refused, a few times at most.
 Only look-ups, refused calls and an empty answer are asked about again within the turn; nothing has happened by then.
 """
 
+import hashlib
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
-from brain import outage, prompt
-from brain.entries import Decision, Recalled
+import msgspec
+
+from brain import outage, prompt, schema
+from brain.entries import Decision, Prompted, Recalled
 from brain.reading import Read, read
 from brain.rights import Rights
 from brain.state import Turn
 from brain.tools import Legal
+from gateway.llm.history import tokens_of
 from gateway.llm.model import Generation, Message, Model, Request, Usage, said, tool_call
-from gateway.record import Record
+from gateway.record import Record, encode
 
 MAX_MENDS = 2
 MAX_LOOKS = 3  # answers with look-ups in them
 ENOUGH = "Not done: enough was looked up for now. Decide with what you have."
 NO_USE = "the model answered nothing, or only looked things up"
+NO_SHAPE = "That was not JSON of the given schema. Once more, whole."
 NUDGE = "Nothing came. Reply with text, or call a tool; to stay silent call wait with the reason."
 
 OnSpent = Callable[[str, Usage], None]
@@ -33,6 +38,7 @@ class Made(Record, frozen=True, kw_only=True):
     model: str
     usage: Usage
     why: str = ""
+    prompt: Prompted | None = None
 
 
 async def generate(
@@ -50,6 +56,7 @@ async def generate(
     askers = turn.askers()
     sees = not askers or rights.anyone_may(askers, "see")
     request = prompt.request(frame, turn, tools, now, sees=sees)
+    prompted = _prompted(request)
     decisions: list[Decision] = []
     usage, name, why = Usage(usd=0.0), model.name, ""
     mends = looks = 0
@@ -61,6 +68,9 @@ async def generate(
                 on_spent(name, usage)
             raise
         usage, name = _sum(usage, generation.usage), generation.model
+        answered = generation.text
+        if frame.by_schema:
+            generation = schema.understood(generation, turn, tools)
         found = read(generation, tools, turn, context, rights, now.astimezone(frame.zone))
         looked_up = [await look_up(query) for _, query in found.queries] if looks < MAX_LOOKS else []
         decisions += [*looked_up, *found.decisions]
@@ -75,10 +85,23 @@ async def generate(
         if mends > MAX_MENDS:
             break
         results = _with(found, [one.found for one in looked_up] or [ENOUGH] * len(found.queries))
-        more = _fed_back(generation, found, results, looks + mends)
-        request = Request(messages=[*request.messages, *more], tools=request.tools)
+        if frame.by_schema:
+            more = [said(answered or "{}", []), {"role": "user", "content": "\n".join(results) or NO_SHAPE}]
+        else:
+            more = _fed_back(generation, found, results, looks + mends)
+        request = msgspec.structs.replace(request, messages=[*request.messages, *more])
     made = (*decisions, *outage.nothing_came(turn)) if nothing else tuple(decisions)
-    return Made(decisions=made, model=name, usage=usage, why=why)
+    return Made(decisions=made, model=name, usage=usage, why=why, prompt=prompted)
+
+
+def _prompted(request: Request) -> Prompted:
+    shown = encode([request.tools, request.messages])
+    return Prompted(
+        digest=hashlib.blake2b(shown, digest_size=8).hexdigest(),
+        messages=len(request.messages),
+        tools=len(request.tools),
+        tokens=tokens_of(shown.decode()),
+    )
 
 
 def _with(found: Read, looked_up: list[str]) -> list[str]:

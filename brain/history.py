@@ -4,6 +4,7 @@ What a conversation may find is decided here, in code: a search for a conversati
 """
 
 import asyncio
+from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from brain.emission import emissions
 from brain.entries import Decided, LaneEntry, Spent, Summarised, Taken
 from brain.parts import LaneFrozen
 from gateway import views
+from gateway.addresses import Address
 from gateway.broker.protocol import Stored
 from gateway.events import MessageReceived, Send, SendClosed
 from gateway.journal import unstamped
@@ -37,12 +39,18 @@ class Found(Record, frozen=True, kw_only=True):
     outcome: str
 
 
-def recalled(store: Path, words: str, conversation: str, limit: int = FOUND) -> list[Found]:
-    """What a conversation may see: its own messages alone, with all of the words, or else with most of them. Blocks:
-    call it in a thread. Raises ViewsFailed."""
-    return _found(store, words, conversation, limit) or _messages(
-        views.search(views.path_of(store), words, conversation=conversation, limit=limit, loosely=True)
-    )
+def recalled(
+    store: Path, words: str, conversation: str, limit: int = FOUND, without: Collection[Address] = ()
+) -> list[Found]:
+    """What a conversation may see: its own messages alone, with all of the words, or else with most of them; `without`
+    what these addresses said, and what was said to them. Blocks: call it in a thread. Raises ViewsFailed."""
+    path, others = views.path_of(store), {str(one) for one in without}
+    ids = {one for who in others for one in views.ids_of(path, conversation, who)}
+    for loosely in (False, True):
+        rows = views.search(path, words, conversation=conversation, limit=limit, loosely=loosely)
+        if found := [row for row in rows if row["who"] not in others and not ids & {*row["covers"].split("\n")}]:
+            return _messages(found)
+    return []
 
 
 class Recalls:
@@ -51,9 +59,11 @@ class Recalls:
     def __init__(self, store: Path) -> None:
         self._store = store
 
-    async def __call__(self, conversation: str, words: str, limit: int) -> list[Found]:
+    async def __call__(
+        self, conversation: str, words: str, limit: int, without: Collection[Address] = ()
+    ) -> list[Found]:
         """See `brain.recalling.Recall`."""
-        return await asyncio.to_thread(recalled, self._store, words, conversation, limit)
+        return await asyncio.to_thread(recalled, self._store, words, conversation, limit, without)
 
 
 def searched(store: Path, words: str, limit: int = FOUND) -> list[Found]:
@@ -108,11 +118,11 @@ class LaneRows:
                 for row in _said(conversation, entry):
                     rows.put("messages", {**row, **source})
                 if entry.usage is not None:
-                    rows.put("costs", _cost(stored, entry.model, entry.usage, entry.at.isoformat()) | source)
+                    rows.put("costs", _cost(stored, entry.model, entry.usage, entry.at, entry.charged) | source)
             case Summarised(model=model, usage=Usage() as usage, at=at):
-                rows.put("costs", _cost(stored, model, usage, at.isoformat()) | source)
-            case Spent(usage=usage, model=model):
-                rows.put("costs", _cost(stored, model, usage, "") | source)
+                rows.put("costs", _cost(stored, model, usage, at) | source)
+            case Spent(usage=usage, model=model, at=spent_at, charged=charged):
+                rows.put("costs", _cost(stored, model, usage, spent_at, charged) | source)
             case Snapshot():
                 whole = self._gathered.setdefault(stored.subject, Gathering()).take(stored.sequence, entry)
                 for row in _remembered(conversation, whole) if whole is not None else ():
@@ -157,10 +167,11 @@ def _said(conversation: str, decided: Decided) -> list[dict[str, Any]]:
     ]
 
 
-def _cost(stored: Stored, model: str, usage: Usage, at: str) -> dict[str, Any]:
+def _cost(stored: Stored, model: str, usage: Usage, at: datetime | None, who: Address | None = None) -> dict[str, Any]:
     return {
         "id": f"{stored.subject}/{stored.sequence}",
-        "at": at,
+        "at": at.isoformat() if at else "",
+        "who": str(who or ""),
         "model": model,
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,

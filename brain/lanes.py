@@ -1,5 +1,5 @@
 """The lanes' supervisor: one lane for each conversation. One that fails is folded again from its journal; the others do
-not notice.
+not notice. One that has been quiet for long is closed, and folded again at its next word.
 """
 
 import asyncio
@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from brain.lane import Lane
+from brain.lane import Lane, Quiet, is_quiet
+from brain.state import LaneState
 from gateway.broker.protocol import Deposed
 from gateway.journal import JournalClosed
 
@@ -25,20 +26,26 @@ class Lanes:
     def __init__(self, opens: Opens, group: asyncio.TaskGroup) -> None:
         self._opens, self._group = opens, group
         self._lanes: dict[str, asyncio.Future[Lane]] = {}
+        self._closed: dict[str, LaneState] = {}
 
     def __contains__(self, conversation: str) -> bool:
-        return conversation in self._lanes
+        return conversation in self._lanes or conversation in self._closed
 
     def keep(self, conversation: str) -> None:
         if conversation not in self._lanes:
+            self._closed.pop(conversation, None)
             self._lanes[conversation] = asyncio.get_running_loop().create_future()
             self._group.create_task(self._keep_running(conversation), name=f"lane {conversation}")
 
     def names(self) -> list[str]:
-        return list(self._lanes)
+        return [*self._lanes, *self._closed]
 
     def open_now(self) -> list[Lane]:
         return [lane.result() for lane in self._lanes.values() if lane.done() and not lane.cancelled()]
+
+    def states(self) -> list[LaneState]:
+        """Of all; of those that are closed only where their people were."""
+        return [*(lane.journal.state for lane in self.open_now()), *self._closed.values()]
 
     def now(self, conversation: str) -> Lane | None:
         """If it is open now."""
@@ -63,12 +70,27 @@ class Lanes:
         while True:
             lane = await self._opens(conversation)
             self._lanes[conversation].set_result(lane)
+            quiet = False
             try:
                 await lane.run()
             except* Deposed:
                 raise
+            except* Quiet:
+                quiet = True
             except* Exception:
                 log.exception("lane %s (%s) failed; it is folded again", conversation, lane.frame.contact.name)
+            if quiet and await lane.journal.release() and is_quiet(lane.journal.state):
+                del self._lanes[conversation]  # who asked meanwhile was refused, and asks again
+                self._closed[conversation] = _remembered(lane.journal.state)
+                return
             self._lanes[conversation] = asyncio.get_running_loop().create_future()
+            if quiet:  # something was being written as it ended
+                continue
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+
+def _remembered(state: LaneState) -> LaneState:
+    light = LaneState(state.conversation)
+    light.reached, light.routes = state.reached, state.routes
+    return light

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from brain import schema, schema_words
 from brain.contacts import Contact
 from brain.emission import ref_of
 from brain.entries import Act, Decision, Recalled, Speak, Steer, Summarised, Wait, Withdraw
@@ -75,16 +76,25 @@ def _with(contact: Contact) -> str:
 class Frame:
     """What stays the same for a conversation: who speaks with whom, and in which time zone."""
 
-    def __init__(self, assistant: str, contact: Contact, shared: bool = False) -> None:
+    def __init__(self, assistant: str, contact: Contact, shared: bool = False, by_schema: bool = False) -> None:
+        """`by_schema`: the model has no reliable tool calls, and answers by a JSON schema instead."""
         self.contact = contact
         self.zone = ZoneInfo(contact.timezone)
+        self.by_schema = by_schema
         place = SHARED if shared else _with(contact)
         self.instructions = f"{INSTRUCTIONS.format(assistant=assistant)}\n\nYou are speaking with {place}"
+        if by_schema:
+            self.instructions = schema_words.system(assistant)
 
 
 def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *, sees: bool = True) -> Request:
     """`sees`: those whose words the turn follows may hear what is in flight."""
     state, heard = turn.state, turn.heard
+    if frame.by_schema:
+        day = now.astimezone(frame.zone).strftime("It is %A %d %B %Y, %H:%M.")
+        if frame.contact.language:
+            day += f" They like to read {frame.contact.language}."
+        return schema.request(frame.instructions, turn, tools, day, sees=sees)
     messages: list[Message] = [{"role": "system", "content": frame.instructions}]
     if state.summary is not None:
         messages.append({"role": "user", "content": _summary(state.summary, frame.zone)})
@@ -92,7 +102,7 @@ def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *
         messages += _rendered(exchange, state, frame)
     events = events_text((*state.overheard, *heard), state, frame.zone)
     messages.append({"role": "user", "content": events})
-    messages.append({"role": "user", "content": live_state(state, heard, frame.zone, now, sees=sees)})
+    messages.append({"role": "user", "content": live_state(turn, frame.zone, now, sees=sees)})
     return Request(messages=messages, tools=render(tools))
 
 
@@ -242,19 +252,19 @@ def _told(fact: Any) -> tuple[str, str]:
 # --- the live state --------------------------------------------------------------------------------------------------
 
 
-def live_state(state: LaneState, heard: tuple[Heard, ...], zone: ZoneInfo, now: datetime, *, sees: bool) -> str:
+def live_state(turn: Turn, zone: ZoneInfo, now: datetime, *, sees: bool) -> str:
+    state = turn.state
     lines = [f"(State at {now.astimezone(zone).strftime('%a %d %b %Y %H:%M')})"]
-    lines += _work(state, now) if sees else ["What is in flight is not for those who wrote."]
+    lines += _work(turn, now) if sees else ["What is in flight is not for those who wrote."]
     pending = [send for send in state.sends.values() if send.outcome is None]
     if pending:
         lines.append("Not yet delivered: " + "; ".join(f"“{shortened(send.text, 60)}”" for send in pending[-5:]))
-    lines.append(f"Decide about: {', '.join(dict.fromkeys(item.label for item in heard))}.")
+    lines.append(f"Decide about: {', '.join(dict.fromkeys(item.label for item in turn.heard))}.")
     return "\n".join(lines)
 
 
-def _work(state: LaneState, now: datetime) -> list[str]:
-    in_flight = state.in_flight()
-    completed = [action for action in state.actions.values() if not action.in_flight]
+def _work(turn: Turn, now: datetime) -> list[str]:
+    in_flight, completed = turn.in_flight(), turn.completed()
     lines = ["In flight:" if in_flight else "Nothing is in flight."]
     for action in in_flight:
         lines.append(_action(action, now))
@@ -269,6 +279,8 @@ def _action(action: ActionView, now: datetime) -> str:
     parts = [f"{action.label} {action.name} · {action.phase}{age} · “{shortened(action.about, ABOUT_SHOWN)}”"]
     if action.doing and action.phase == "running":
         parts.append(f"doing: {shortened(action.doing, 120)}")
+    if action.elsewhere:
+        parts.append("kept private" if action.narrowed else f"asked for on {action.route.medium}, told there")
     if action.last:
         parts.append(f"last: {shortened(action.last, 200)}")
     return " · ".join(parts)

@@ -9,6 +9,7 @@ import asyncio
 import gc
 import os
 import socket
+import sqlite3
 from collections.abc import AsyncIterator, Collection, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
@@ -17,12 +18,14 @@ from actors.sharing import role_of
 from actors.supervisor import ActionHost
 from brain.history import Recalls
 from brain.manager import Manager
+from brain.purse import Caps
 from frontdesk import control
 from frontdesk.accounts import Accounts
 from frontdesk.crew import Crew
 from frontdesk.erasing import erase_here
 from frontdesk.parts import Parts
 from frontdesk.people import Directory, contacts
+from frontdesk.reaching import reach
 from frontdesk.store import ROLES, is_shared, machine_of, open_broker
 from frontdesk.upkeep import keeper, keeper_key
 from frontdesk.work import Actors
@@ -93,7 +96,7 @@ class App:
             person = Address.parse(asked.about)
             async with crew.away():
                 text = await erase_here(broker, self.settings, person)
-        except (ValueError, ViewsFailed, Undecodable, Unconfirmed) as error:
+        except (ValueError, ViewsFailed, Undecodable, Unconfirmed, sqlite3.Error, OSError) as error:
             return control.Answered(well=False, text=str(error))
         return control.Answered(well=True, text=text)
 
@@ -117,6 +120,7 @@ class App:
         return {**held, "who is who": self.directory.follow(broker)}
 
     async def _brain(self, broker: Broker, guard: Guard) -> None:
+        model = self.settings.model
         self.manager = Manager(
             broker,
             guard,
@@ -130,7 +134,10 @@ class App:
             pace=self.parts.pace,
             notes=Notes(broker, self.directory.whose, utc_now),
             recall=Recalls(self.settings.store.path),
+            by_schema=self.settings.model.tool_calls == "schema",
+            reach=reach(self.settings),
             ambient=frozenset(one.place for one in self.settings.places if one.ambient),
+            caps=Caps(all=model.max_usd_per_day, person=model.max_usd_per_person_per_day),
         )
         await self.manager.run()
 
