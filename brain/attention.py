@@ -22,7 +22,7 @@ def attention(fact: Fact, state: LaneState) -> Attention:
         case MessageReceived(text=text):
             if not (fact.private or fact.addressed):
                 return "keep"
-            return "control" if is_control(text) else "turn"
+            return "control" if is_control(text, state) else "turn"
         case SendClosed(outcome=outcome):
             return "turn" if outcome in ("failed", "unknown") else "keep"
         case ActionChanged() | ClarificationClosed():

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 from gateway.addresses import Route
+from gateway.cards import Card
 from gateway.events import Fact, Person, Ref
 from gateway.journal import Emitted, Owned, Released
 from gateway.llm.model import Usage
@@ -103,6 +104,11 @@ class Decided(Tagged, frozen=True, kw_only=True):
     usage: Usage | None = None
     why: str = ""
 
+    @property
+    def silent(self) -> bool:
+        """Nothing is said, and not on purpose."""
+        return not any(isinstance(decision, Speak | Wait) for decision in self.decisions)
+
 
 class Spent(Tagged, frozen=True, kw_only=True):
     """What a generation cost that was cancelled: its only trace."""
@@ -111,4 +117,12 @@ class Spent(Tagged, frozen=True, kw_only=True):
     model: str = ""
 
 
-LaneEntry = Taken | Decided | Spent | Owned | Released | Emitted
+class Carded(Tagged, frozen=True, kw_only=True):
+    """What the status card of an action's present run is to say from now on. `action` is the action's key."""
+
+    action: str
+    card: Card
+    at: datetime
+
+
+LaneEntry = Carded | Taken | Decided | Spent | Owned | Released | Emitted

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from brain import controls, noting, outage, prompt
+from brain import cards, controls, noting, outage, prompt
 from brain.attention import attention
 from brain.entries import Decided, Decider, Decision, LaneEntry, Recalled, Spent, Taken, Wait
 from brain.generating import Made, generate
@@ -75,6 +75,7 @@ class Lane:
             group.create_task(self._controls())
             group.create_task(self._timers())
             group.create_task(self._shows.follow(self.journal))
+            group.create_task(cards.keep(self.journal, self.frame.zone, self._now, self._pace))
 
     # --- what code decides -------------------------------------------------------------------------------------------
 

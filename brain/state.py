@@ -6,8 +6,8 @@ for ever. Mutable behind `apply`: copying on each entry would make a long conver
 
 import msgspec
 
-from brain.emission import action_key, emissions
-from brain.entries import Act, Decided, Decision, LaneEntry, Spent, Steer, Taken, Wait
+from brain.emission import action_key, card_emission, emissions
+from brain.entries import Act, Carded, Decided, Decision, LaneEntry, Spent, Steer, Taken, Wait
 from brain.parts import Exchange, Heard, LaneFrozen, SendView, Timer
 from brain.working import ActionView, forget_completed
 from gateway.addresses import Route
@@ -52,6 +52,7 @@ class LaneState:
         self.outage = False  # the person was told that the model cannot be reached
         self.actions_made = 0
         self.live = 0  # rises whenever what is in flight looks different
+        self.carded = 0  # states of cards
         self._identities = Identities()
         self._seen = Seen()
         self._messages = 0
@@ -77,6 +78,7 @@ class LaneState:
             identities=self._identities.freeze(),
             seen=self._seen.marks,
             timer=self.timer,
+            carded=self.carded,
         )
 
     def thaw(self, frozen: bytes) -> None:
@@ -88,6 +90,7 @@ class LaneState:
         self.crashes, self.outage, self.live = kept.crashes, kept.outage, kept.live
         self.actions_made, self._messages, self.timer = kept.actions_made, kept.messages, kept.timer
         self._identities, self._seen = Identities(kept.identities), Seen(kept.seen)
+        self.carded = kept.carded
 
     # --- what may be asked -------------------------------------------------------------------------------------------
 
@@ -140,7 +143,13 @@ class LaneState:
                 self.crashes = self.crashes + 1 if self.undecided else 0
             case Released():
                 self.crashes = max(0, self.crashes - 1)
-            case Spent():
+            case Carded(action=key) if key in self.actions:
+                self.carded += 1
+                self.outgoing.append(
+                    card_emission(self.conversation, entry, self.actions[key], self.turns, self.carded)
+                )
+                self.actions[key].card, self.actions[key].card_at = entry.card, entry.at
+            case Spent() | Carded():
                 pass
             case _:
                 raise TypeError(f"a lane's journal holds no {type(entry).__name__}")
@@ -232,10 +241,20 @@ class LaneState:
                 key = action_key(self.conversation, self.actions_made)
                 label = f"a{self.actions_made}"
                 self.actions[key] = ActionView(
-                    key=key, label=label, name=name, about=query, by=by, route=route, since=decided.at
+                    key=key,
+                    label=label,
+                    name=name,
+                    about=query,
+                    by=by,
+                    route=route,
+                    since=decided.at,
+                    began=decided.at,
+                    told=decided.silent,
                 )
             case Steer(action=key) if key in self.actions:
-                self.actions[key].steered(decision, by_control=decided.by == "control")
+                self.actions[key].steered(
+                    decision, decided.at, by_control=decided.by == "control", silently=decided.silent
+                )
             case _:
                 pass
 

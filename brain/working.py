@@ -7,6 +7,7 @@ import msgspec
 from brain.entries import Steer
 from gateway.actions import IN_FLIGHT, LEADS_TO, Phase
 from gateway.addresses import Route
+from gateway.cards import Card
 from gateway.events import (
     ActionAnswered,
     ActionChanged,
@@ -21,6 +22,7 @@ from gateway.events import (
 )
 
 COMPLETED_KEPT = 20
+IDLE: tuple[Phase, ...] = ("awaiting_input", "hibernated")
 
 
 class ActionView(msgspec.Struct):
@@ -38,6 +40,11 @@ class ActionView(msgspec.Struct):
     last: str = ""
     questions: dict[str, ClarificationRequested] = {}
     by_control: bool = False  # the last steering was a button or a slash command: code tells its outcome
+    run: int = 0  # how often it was set to work again; each run has a card of its own
+    began: datetime | None = None  # this run; None where that is not known
+    told: bool = False  # this run began without a word, or has told something: its card is due at once
+    card: Card | None = None  # as it was last shown
+    card_at: datetime | None = None
 
     @property
     def in_flight(self) -> bool:
@@ -46,9 +53,11 @@ class ActionView(msgspec.Struct):
     def note(self, fact: ActionFact) -> None:
         match fact:
             case ActionChanged(phase=phase, doing=doing):
+                if phase == "running" and self.phase in IDLE:
+                    self._begin(None, told=False)
                 self.phase, self.doing = phase, doing
             case ActionProgressed(text=text):
-                self.last = text
+                self.last, self.told = text, True
             case ActionResponded(text=text):
                 self.phase, self.last, self.doing = "awaiting_input", text, ""
             case ClarificationRequested(question=question):
@@ -61,12 +70,19 @@ class ActionView(msgspec.Struct):
             case ActionAnswered() | CommandRefused():
                 pass
 
-    def steered(self, steer: Steer, *, by_control: bool) -> None:
+    def steered(self, steer: Steer, at: datetime, *, by_control: bool, silently: bool) -> None:
+        """`silently`: nothing was said beside it."""
         self.by_control = by_control
+        if steer.verb == "interject" and self.phase in IDLE:
+            self._begin(at, told=silently)
         if steer.verb != "stop":  # an end is told by the action itself
             self.phase = LEADS_TO.get((self.phase, steer.verb), self.phase)
         if steer.verb == "answer":
             self.questions.pop(steer.question, None)
+
+    def _begin(self, at: datetime | None, *, told: bool) -> None:
+        self.run, self.began, self.told = self.run + 1, at, told
+        self.card = self.card_at = None
 
 
 def forget_completed(actions: dict[str, ActionView]) -> None:
