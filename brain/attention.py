@@ -1,6 +1,6 @@
 """The rules before any model: which facts open a turn, which are decided by code, which are only kept. Pure."""
 
-from brain.controls import is_control
+from brain.controls import is_control, is_plain_control
 from brain.entries import Attention
 from brain.state import LaneState
 from gateway.events import (
@@ -22,7 +22,7 @@ def attention(fact: Fact, state: LaneState) -> Attention:
         case MessageReceived(text=text):
             if not (fact.private or fact.addressed):
                 return "keep"
-            return "control" if is_control(text, state) else "turn"
+            return "control" if is_control(text) or is_plain_control(text, state) else "turn"
         case SendClosed(outcome=outcome):
             return "turn" if outcome in ("failed", "unknown") else "keep"
         case ActionChanged() | ClarificationClosed():

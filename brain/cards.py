@@ -1,8 +1,8 @@
 """Status cards: what each says, and when it is shown or changed. By code alone, from what the conversation knows.
 
 A card stands where the work was asked for, if that medium can edit what it has sent. It comes at once where work began
-without a word, asks, or has something to tell; else when it takes long. What matters to a person is changed at once,
-what it is at only now and then.
+without a word, lets choose, or has something to tell; else when it takes long. What matters to a person is changed at
+once, what it is at only now and then.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ def _when(action: ActionView, card: Card, pace: Pace) -> datetime | None:
         return None
     if shown is None:
         began = action.began or action.since
-        at_once = began is None or action.told or bool(action.questions)
+        at_once = began is None or action.told or bool(_answers(action))
         return AT_ONCE if at_once or began is None else began + timedelta(seconds=pace.card_seconds)
     if (card.buttons, card.ended) != (shown.buttons, shown.ended) or _head(card) != _head(shown):
         return AT_ONCE

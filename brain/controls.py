@@ -26,15 +26,18 @@ ANSWERED = "That question is answered already."
 NOT_KNOWN = "That task is not known here any more."
 
 
-def is_control(text: str, state: LaneState) -> bool:
+def is_control(text: str) -> bool:
     found = command(text)
-    if found is not None and (not found.plain or _fits(found, text, state)):
-        return True
-    return noting.is_about_notes(text)
+    return (found is not None and not found.plain) or noting.is_about_notes(text)
+
+
+def is_plain_control(text: str, state: LaneState) -> bool:
+    """A word alone, where it makes sense as a command, and as nothing else."""
+    found = command(text)
+    return found is not None and found.plain and _fits(found, text, state)
 
 
 def _fits(found: Command, text: str, state: LaneState) -> bool:
-    """A plain word is a command where it makes sense as one, and as nothing else."""
     in_flight = state.in_flight()
     options = [o for a in in_flight for question in a.questions.values() for o in question.options]
     if text.strip(" \n.!").casefold() in (option.strip(" \n.!").casefold() for option in options):
