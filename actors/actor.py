@@ -21,7 +21,7 @@ from actors.transcript import End, Generate, Respond, Rest, StartCall, Transcrip
 from actors.words import Happened
 from actors.workshop import Workshop
 from gateway.events import ActionCommand, Ask
-from gateway.journal import Journal
+from gateway.journal import Journal, JournalClosed
 from gateway.llm.model import Message, Usage
 
 
@@ -80,6 +80,11 @@ class Actor:
         return bounds.held(self)
 
     @property
+    def gone(self) -> bool:
+        """Its loop has ended, or is about to: it hears nothing more."""
+        return self._inbox.closed
+
+    @property
     def has_mail(self) -> bool:
         return self._inbox.has_mail
 
@@ -114,8 +119,11 @@ class Actor:
         try:
             async with asyncio.TaskGroup() as group:
                 writing = group.create_task(self.journal.run())
-                await self._loop()
-                await self.journal.until(lambda state: not state.outgoing)
+                try:
+                    await self._loop()
+                    await self.journal.until(lambda state: not state.outgoing)
+                except JournalClosed:  # why it was closed is the writer's to say
+                    await asyncio.wait({writing})
                 writing.cancel()
         finally:
             self._inbox.close()

@@ -178,8 +178,12 @@ class ActionHost:
 
     # --- those that are held here ------------------------------------------------------------------------------------
 
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        self._group.create_task(work, name=name)
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        try:
+            return self._group.create_task(work, name=name)
+        except RuntimeError:  # it shuts down
+            work.close()
+            raise
 
     def _keep(self, key: str) -> None:
         self._sleepers.forget(key)

@@ -136,4 +136,4 @@ def _first_words(code: str) -> str:
     """A comment at the top says best what code is for."""
     lines = [line.strip() for line in code.splitlines() if line.strip()]
     comment = next((line.lstrip("# ") for line in lines[:3] if line.startswith("#")), "")
-    return comment or f"running: {lines[0]}" if lines else "running code"
+    return comment or lines[0] if lines else "code"

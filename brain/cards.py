@@ -52,6 +52,8 @@ async def keep(journal: Journal[LaneState], zone: ZoneInfo, now: Now, pace: Pace
 
 def plan(state: LaneState, zone: ZoneInfo, now: datetime, pace: Pace) -> Plan:
     due, later = [], []
+    if state.moved:
+        return Plan([], None)
     for action in state.actions.values():
         if action.route.medium not in MEDIUMS or (action.card is None and not action.in_flight):
             continue
@@ -105,7 +107,9 @@ def _state(action: ActionView, zone: ZoneInfo) -> str:
 
 def _answers(action: ActionView) -> list[Button]:
     options = [
-        Button(text=_one_line(option, OPTION_CHARACTERS), press=press("answer", action.label, question.question, n))
+        Button(
+            text=_one_line(option, OPTION_CHARACTERS), press=press("answer", _reference(action), question.question, n)
+        )
         for question in action.questions.values()
         for n, option in enumerate(question.options)
         if option.strip()
@@ -116,10 +120,14 @@ def _answers(action: ActionView) -> list[Button]:
 def _steering(action: ActionView) -> list[Button]:
     legal = verbs(action.phase, False)
     return [
-        Button(text=verb.capitalize(), press=press(verb, action.label))
+        Button(text=verb.capitalize(), press=press(verb, _reference(action)))
         for verb in ("pause", "resume", "stop")
         if verb in legal
     ]
+
+
+def _reference(action: ActionView) -> str:
+    return f"{action.label}-{action.mark}"
 
 
 def _plain(text: str, characters: int) -> str:

@@ -3,7 +3,7 @@
 The escape hatches must work while the model is down, and `/stop` must never wait for a turn.
 """
 
-from brain import noting
+from brain import linking, noting
 from brain.entries import Decision, Speak, Steer, Wait
 from brain.parts import Heard
 from brain.rights import Rights
@@ -18,8 +18,8 @@ NOT_TOLD = "What is in flight is not told to guests."
 
 HELP = (
     "Write as to a colleague: new work, corrections, questions about what runs.\n\n"
-    "Without the model, at once: `/status`, `/stop [name]`, `/pause [name]`, `/resume [name]`, `/notes`. "
-    "Without the slash too, as the whole message."
+    "Without the model, at once: `/status`, `/stop [name]`, `/pause [name]`, `/resume [name]`, `/notes`; "
+    "`/link` for where I don't know you yet. The first four without the slash too, as the whole message."
 )
 ENDED = "That task has ended already."
 ANSWERED = "That question is answered already."
@@ -28,7 +28,7 @@ NOT_KNOWN = "That task is not known here any more."
 
 def is_control(text: str) -> bool:
     found = command(text)
-    return (found is not None and not found.plain) or noting.is_about_notes(text)
+    return (found is not None and not found.plain) or noting.is_about_notes(text) or linking.is_about_linking(text)
 
 
 def is_plain_control(text: str, state: LaneState) -> bool:
@@ -68,7 +68,7 @@ def decisions(heard: Heard, state: LaneState, rights: Rights) -> tuple[Decision,
 
 
 def _pressed(pressed: ControlPressed, state: LaneState, rights: Rights) -> tuple[Decision, ...]:
-    action = state.by_label(pressed.action)
+    action = state.pressed(pressed.action)
     if action is None:
         return (Wait(reason=NOT_KNOWN),)
     if why := _why_not(pressed, action, rights):

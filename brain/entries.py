@@ -6,7 +6,9 @@ These shapes are stored for ever: a field may be added with a default, none rena
 from datetime import datetime
 from typing import Literal
 
-from gateway.addresses import Route
+import msgspec
+
+from gateway.addresses import Address, Route
 from gateway.cards import Card
 from gateway.events import Fact, Person, Ref
 from gateway.journal import Emitted, Owned, Released
@@ -125,4 +127,39 @@ class Carded(Tagged, frozen=True, kw_only=True):
     at: datetime
 
 
-LaneEntry = Carded | Taken | Decided | Spent | Owned | Released | Emitted
+class Moved(Tagged, frozen=True, kw_only=True):
+    """The person is another contact now: nothing is decided here any more. All goes on in the conversation `to`."""
+
+    to: str
+    at: datetime
+
+
+class Joined(Tagged, frozen=True, kw_only=True):
+    """What another conversation of the same person, `origin`, had; `share` is a `parts.Share`."""
+
+    origin: str
+    at: datetime
+    share: msgspec.Raw
+
+
+class Parted(Tagged, frozen=True, kw_only=True):
+    """The address is somebody else's again: `events` are what it said and nobody has answered yet."""
+
+    address: Address
+    at: datetime
+    events: tuple[Fact, ...] = ()
+
+
+class Summarised(Tagged, frozen=True, kw_only=True):
+    """The turns from `first` to `through`, in a model's words; `whose` words are in it. They leave the prompt."""
+
+    first: int
+    through: int
+    text: str
+    at: datetime
+    whose: tuple[Address, ...] = ()
+    model: str = ""
+    usage: Usage | None = None
+
+
+LaneEntry = Carded | Moved | Joined | Parted | Taken | Decided | Spent | Summarised | Owned | Released | Emitted

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from brain.emission import emissions
-from brain.entries import Decided, LaneEntry, Spent, Taken
+from brain.entries import Decided, LaneEntry, Spent, Summarised, Taken
 from brain.parts import LaneFrozen
 from gateway import views
 from gateway.broker.protocol import Stored
@@ -109,6 +109,8 @@ class LaneRows:
                     rows.put("messages", {**row, **source})
                 if entry.usage is not None:
                     rows.put("costs", _cost(stored, entry.model, entry.usage, entry.at.isoformat()) | source)
+            case Summarised(model=model, usage=Usage() as usage, at=at):
+                rows.put("costs", _cost(stored, model, usage, at.isoformat()) | source)
             case Spent(usage=usage, model=model):
                 rows.put("costs", _cost(stored, model, usage, "") | source)
             case Snapshot():

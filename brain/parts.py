@@ -4,13 +4,17 @@ from datetime import datetime
 
 import msgspec
 
-from brain.entries import Decided
+from brain.entries import Act, Decided, Recalled, Speak, Steer, Summarised
+from brain.quoting import TEXT_SHOWN
 from brain.working import ActionView
-from gateway.addresses import Route
+from gateway.addresses import Address, Route
 from gateway.events import Fact, Outcome, Ref
 from gateway.journal import Outgoing
+from gateway.llm.history import tokens_of
 from gateway.llm.model import Message
 from gateway.record import Record
+
+LINE_TOKENS = 15  # what stands around a text
 
 
 class Heard(msgspec.Struct):
@@ -27,7 +31,33 @@ class Exchange(msgspec.Struct):
 
     heard: list[Heard]
     decided: Decided
+    origin: str = ""  # the conversation where it was, if that has been joined to this one
+    after: int = 0  # and then our last turn before it
     rendered: list[Message] | None = None  # kept by the prompt, which renders each once
+
+    @property
+    def place(self) -> int:
+        """In the order of our turns."""
+        return self.after if self.origin else self.decided.turn
+
+
+class Opened(Record, frozen=True, kw_only=True):
+    """A message that opened a turn."""
+
+    author: Address
+    at: datetime
+
+
+def weight_of(exchange: Exchange) -> int:
+    """About how many tokens it takes in a prompt."""
+    texts = [getattr(item.fact, "text", "") for item in exchange.heard]
+    for decision in exchange.decided.decisions:
+        match decision:
+            case Speak(text=text) | Steer(text=text) | Act(query=text) | Recalled(found=text):
+                texts.append(text)
+            case _:
+                pass
+    return sum(LINE_TOKENS + tokens_of(text[:TEXT_SHOWN]) for text in texts)
 
 
 class Timer(msgspec.Struct, frozen=True):
@@ -40,6 +70,19 @@ class SendView(msgspec.Struct):
     route: Route
     text: str
     outcome: Outcome | None = None
+
+
+class Share(Record, frozen=True, kw_only=True):
+    """What a conversation brings into the one that it joins."""
+
+    exchanges: list[Exchange]
+    actions: list[ActionView]
+    sends: list[tuple[Ref, SendView]]
+    routes: dict[str, Route]
+    reached: list[tuple[Address, Route]] = []
+    wait: tuple[datetime, str] | None = None
+    joined: list[str] = []
+    summary: Summarised | None = None
 
 
 class LaneFrozen(Record, frozen=True, kw_only=True):
@@ -64,3 +107,11 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     seen: dict[str, tuple[int, int]]
     timer: Timer | None = None
     carded: int = 0
+    moved: str = ""
+    left: list[Fact] = []
+    joined: list[str] = []
+    parted: list[Address] = []
+    reached: list[tuple[Address, Route]] = []
+    recent: list[Opened] = []
+    robot_turns: int = 0
+    summary: Summarised | None = None

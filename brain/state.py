@@ -6,11 +6,26 @@ for ever. Mutable behind `apply`: copying on each entry would make a long conver
 
 import msgspec
 
+from brain import joining
 from brain.emission import action_key, card_emission, emissions
-from brain.entries import Act, Carded, Decided, Decision, LaneEntry, Spent, Steer, Taken, Wait
-from brain.parts import Exchange, Heard, LaneFrozen, SendView, Timer
+from brain.entries import (
+    Act,
+    Carded,
+    Decided,
+    Decision,
+    Joined,
+    LaneEntry,
+    Moved,
+    Parted,
+    Spent,
+    Steer,
+    Summarised,
+    Taken,
+    Wait,
+)
+from brain.parts import Exchange, Heard, LaneFrozen, Opened, SendView, Timer, weight_of
 from brain.working import ActionView, forget_completed
-from gateway.addresses import Route
+from gateway.addresses import Address, Route
 from gateway.events import (
     ActionEnded,
     ActionFact,
@@ -30,8 +45,10 @@ from gateway.journal import Emitted, Outgoing, Owned, Released, forget_emitted
 from gateway.record import decode
 from gateway.seen import Identities, Seen
 
-EXCHANGES_KEPT, EXCHANGES_CUT_TO = 120, 80  # cut in strides, so that the prompt's prefix stays the same in between
+EXCHANGES_KEPT, EXCHANGES_CUT_TO = 400, 300  # without a summary for so long, the oldest can only be recalled
+OVERHEARD_KEPT = 100
 CLOSED_SENDS_KEPT = 50
+RECENT_KEPT = 60
 
 
 class LaneState:
@@ -40,10 +57,15 @@ class LaneState:
         self.undecided: list[Heard] = []
         self.overheard: list[Heard] = []  # kept without a turn; shown with the next one
         self.exchanges: list[Exchange] = []
+        self.summary: Summarised | None = None  # of all before them
+        self.weight = 0  # of the exchanges, in tokens, about
         self.actions: dict[str, ActionView] = {}
         self.sends: dict[Ref, SendView] = {}
         self.outgoing: list[Outgoing] = []
         self.routes: dict[str, Route] = {}  # medium -> where somebody last wrote on it; the newest last
+        self.reached: dict[Address, Route] = {}  # in private: where that address last wrote
+        self.recent: list[Opened] = []
+        self.robot_turns = 0  # that robots opened since a person last wrote
         self.interrupts = 0  # events taken that cancel a generation
         self.turns = 0
         self.turns_alone = 0  # since somebody last wrote
@@ -53,16 +75,20 @@ class LaneState:
         self.actions_made = 0
         self.live = 0  # rises whenever what is in flight looks different
         self.carded = 0  # states of cards
+        self.moved = ""  # the conversation in which it goes on
+        self.left: list[Fact] = []  # what had to be decided somewhere else: when it moved, when an address was parted
+        self.joined: list[str] = []  # conversations that have moved here
+        self.parted: set[Address] = set()  # no longer this person's
+        self.messages = 0
         self._identities = Identities()
         self._seen = Seen()
-        self._messages = 0
 
     def freeze(self) -> LaneFrozen:
         """What an exchange was rendered as is left out: it follows from the rest."""
         return LaneFrozen(
             undecided=self.undecided,
             overheard=self.overheard,
-            exchanges=[Exchange(heard=one.heard, decided=one.decided) for one in self.exchanges],
+            exchanges=[msgspec.structs.replace(one, rendered=None) for one in self.exchanges],
             actions=list(self.actions.values()),
             sends=list(self.sends.items()),
             outgoing=self.outgoing,
@@ -74,21 +100,32 @@ class LaneState:
             outage=self.outage,
             actions_made=self.actions_made,
             live=self.live,
-            messages=self._messages,
+            messages=self.messages,
             identities=self._identities.freeze(),
             seen=self._seen.marks,
             timer=self.timer,
             carded=self.carded,
+            moved=self.moved,
+            left=self.left,
+            joined=self.joined,
+            recent=self.recent,
+            robot_turns=self.robot_turns,
+            reached=list(self.reached.items()),
+            parted=sorted(self.parted, key=str),
+            summary=self.summary,
         )
 
     def thaw(self, frozen: bytes) -> None:
         kept: LaneFrozen = decode(frozen, LaneFrozen)
-        self.undecided, self.overheard, self.exchanges = kept.undecided, kept.overheard, kept.exchanges
+        self.undecided, self.overheard, self.summary = kept.undecided, kept.overheard, kept.summary
+        self.keep(kept.exchanges)
         self.actions = {action.key: action for action in kept.actions}
         self.sends, self.outgoing, self.routes = dict(kept.sends), kept.outgoing, kept.routes
         self.interrupts, self.turns, self.turns_alone = kept.interrupts, kept.turns, kept.turns_alone
         self.crashes, self.outage, self.live = kept.crashes, kept.outage, kept.live
-        self.actions_made, self._messages, self.timer = kept.actions_made, kept.messages, kept.timer
+        self.actions_made, self.messages, self.timer = kept.actions_made, kept.messages, kept.timer
+        self.moved, self.left, self.joined, self.parted = kept.moved, kept.left, kept.joined, set(kept.parted)
+        self.reached, self.recent, self.robot_turns = dict(kept.reached), kept.recent, kept.robot_turns
         self._identities, self._seen = Identities(kept.identities), Seen(kept.seen)
         self.carded = kept.carded
 
@@ -127,7 +164,14 @@ class LaneState:
                 return self.sends[ref].route if ref in self.sends else self.route
             case fact:
                 action = self.actions.get(fact.action)
-                return action.route if action else self.route
+                return action.route if action and action.by.address not in self.parted else self.route
+
+    def pressed(self, reference: str) -> ActionView | None:
+        """What a button means: by the mark on a card, which stays the same when labels change; else by its label."""
+        label, _, mark = reference.partition("-")
+        if not mark:
+            return self.by_label(label)
+        return next((action for action in self.actions.values() if action.mark == mark), None)
 
     # --- the fold ----------------------------------------------------------------------------------------------------
 
@@ -143,16 +187,27 @@ class LaneState:
                 self.crashes = self.crashes + 1 if self.undecided else 0
             case Released():
                 self.crashes = max(0, self.crashes - 1)
-            case Carded(action=key) if key in self.actions:
-                self.carded += 1
-                self.outgoing.append(
-                    card_emission(self.conversation, entry, self.actions[key], self.turns, self.carded)
-                )
-                self.actions[key].card, self.actions[key].card_at = entry.card, entry.at
-            case Spent() | Carded():
+            case Carded(action=key):
+                if key in self.actions:
+                    self._card(entry, self.actions[key])
+            case Moved(to=to):
+                joining.leave(self, to)
+            case Joined():
+                joining.join(self, entry)
+            case Parted():
+                joining.part(self, entry)
+            case Summarised():
+                self.summary = entry
+                self.keep([one for one in self.exchanges if one.place > entry.through])
+            case Spent():
                 pass
             case _:
                 raise TypeError(f"a lane's journal holds no {type(entry).__name__}")
+
+    def _card(self, carded: Carded, action: ActionView) -> None:
+        self.carded += 1
+        action.card, action.card_at = carded.card, carded.at
+        self.outgoing.append(card_emission(self.conversation, carded, action, self.turns, self.carded))
 
     def _take(self, taken: Taken) -> None:
         if not self.undecided:
@@ -160,9 +215,13 @@ class LaneState:
         fact, control = taken.event, taken.attention == "control"
         heard = Heard(label=self._label(fact), fact=fact, at=taken.at, control=control)
         if taken.attention == "keep":
-            if isinstance(fact, MessageReceived):
+            if isinstance(fact, MessageReceived) or (isinstance(fact, SendClosed) and fact.outcome == "withdrawn"):
                 self.overheard.append(heard)
+                del self.overheard[:-OVERHEARD_KEPT]
             return
+        if isinstance(fact, MessageReceived) and not control:
+            self.recent = [*self.recent[-RECENT_KEPT:], Opened(author=fact.author.address, at=fact.at)]
+            self.robot_turns = self.robot_turns + 1 if fact.robot else 0
         self.undecided.append(heard)
         if not control and not isinstance(fact, ActionProgressed):
             self.interrupts += 1
@@ -172,11 +231,12 @@ class LaneState:
         match fact:
             case MessageReceived():
                 self._identities.add(fact.identity)
-                self._messages += 1
+                self.messages += 1
                 self.routes.pop(fact.route.medium, None)
                 self.routes[fact.route.medium] = fact.route
+                self._reach(fact)
                 self.turns_alone = 0
-                return f"m{self._messages}"
+                return f"m{self.messages}"
             case ControlPressed():
                 self._identities.add(fact.identity)
                 self.turns_alone = 0
@@ -192,6 +252,12 @@ class LaneState:
             case _:
                 self._seen.add(fact.ref)
                 return self._note(fact)
+
+    def _reach(self, message: MessageReceived) -> None:
+        if self.is_private:
+            self.parted.discard(message.author.address)
+            self.reached.pop(message.author.address, None)
+            self.reached[message.author.address] = message.route
 
     def _close_send(self, closed: SendClosed) -> None:
         if closed.send in self.sends:
@@ -219,7 +285,8 @@ class LaneState:
         self.turns, self.turns_alone, self.crashes = decided.turn, self.turns_alone + 1, 0
         self.outage = decided.by == "outage"
         waits = [one for one in decided.decisions if isinstance(one, Wait) and one.until is not None]
-        self.timer = Timer(decided.turn, waits[-1].until, waits[-1].reason) if waits and waits[-1].until else None
+        if decided.by != "control":  # what code answers beside it is no turn of the model
+            self.timer = Timer(decided.turn, waits[-1].until, waits[-1].reason) if waits and waits[-1].until else None
         if decided.by == "control":
             self.interrupts += 1  # a generation that runs meanwhile must see what was steered
         outgoing = emissions(self.conversation, decided, self.actions_made)
@@ -230,8 +297,13 @@ class LaneState:
                 self.sends[item.ref] = SendView(route=item.body.route, text=item.body.text)
         self.outgoing += outgoing
         self.exchanges.append(Exchange(heard=heard, decided=decided))
+        self.weight += weight_of(self.exchanges[-1])
         if len(self.exchanges) > EXCHANGES_KEPT:
-            del self.exchanges[: len(self.exchanges) - EXCHANGES_CUT_TO]
+            self.keep(self.exchanges[-EXCHANGES_CUT_TO:])
+
+    def keep(self, exchanges: list[Exchange]) -> None:
+        self.exchanges = exchanges
+        self.weight = sum(weight_of(one) for one in exchanges)
 
     def _follow(self, decision: Decision, decided: Decided) -> None:
         self.live += 1

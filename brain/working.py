@@ -1,5 +1,6 @@
 """What a conversation knows of its actions, and what each fact and each steering makes of it. Pure."""
 
+import hashlib
 from datetime import datetime
 
 import msgspec
@@ -45,6 +46,11 @@ class ActionView(msgspec.Struct):
     told: bool = False  # this run began without a word, or has told something: its card is due at once
     card: Card | None = None  # as it was last shown
     card_at: datetime | None = None
+
+    @property
+    def mark(self) -> str:
+        """Short, and the same wherever the action is known."""
+        return hashlib.blake2b(self.key.encode(), digest_size=4).hexdigest()
 
     @property
     def in_flight(self) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +41,29 @@ def demo(plain: bool, data: Path | None, model: str | None, pace: float, listen:
 
     options = Options(plain=plain, data=data, model=model, pace_seconds=pace, listen=listen)
     sys.exit(asyncio.run(run(options)))
+
+
+@main.command()
+@config_option
+@click.option("--yes", is_flag=True, help="Ask nothing: take what is found, and the defaults.")
+def init(config: Path | None, yes: bool) -> None:
+    """Write the settings, question by question."""
+    from frontdesk.demo.find_model import find
+    from frontdesk.init import CannotInit, Interview, write
+
+    path = config or Path(DEFAULT_CONFIG)
+    if path.exists():
+        raise click.ClickException(f"{path} is there already: move it away, or name another file with --config.")
+    interview = Interview(os.environ, ask=not yes)
+    settings = interview.settings(asyncio.run(find(None, os.environ)))
+    try:
+        written = write(path, settings, interview.typed)
+    except (CannotInit, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    _settings(path)
+    name = "" if path == Path(DEFAULT_CONFIG) else f" --config {path}"
+    click.echo(f"Written: {', '.join(map(str, written))}")
+    click.echo(f"Next: `frontdesk doctor{name}` tries each part, then `frontdesk run{name}` starts it.")
 
 
 def _roles(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
@@ -87,6 +111,42 @@ def actions(config: Path | None) -> None:
 def trace(config: Path | None, message: str) -> None:
     """Why: what was seen, decided and sent about MESSAGE (m12), or about the last ones."""
     _look(config, "trace", message)
+
+
+@main.group(invoke_without_command=True)
+@config_option
+@click.pass_context
+def people(context: click.Context, config: Path | None) -> None:
+    """Who is who; with a command, a change of it. The gateway must run."""
+    context.obj = config
+    if context.invoked_subcommand is None:
+        _look(config, "people", "")
+
+
+@people.command()
+@click.argument("name")
+@click.argument("address")
+@click.pass_obj
+def link(config: Path | None, name: str, address: str) -> None:
+    """ADDRESS (telegram:42) is NAME's: what was said there joins their conversation."""
+    _look(config, "people", shlex.join(["link", name, address]))
+
+
+@people.command()
+@click.argument("address")
+@click.pass_obj
+def unlink(config: Path | None, address: str) -> None:
+    """ADDRESS is nobody's any more: nothing more of their conversation goes there."""
+    _look(config, "people", shlex.join(["unlink", address]))
+
+
+@people.command()
+@click.argument("name")
+@click.argument("into")
+@click.pass_obj
+def merge(config: Path | None, name: str, into: str) -> None:
+    """NAME is the same person as INTO: their conversations become one, for good."""
+    _look(config, "people", shlex.join(["merge", name, into]))
 
 
 def _store(config: Path | None) -> Path:
@@ -137,7 +197,7 @@ def rebuild(config: Path | None) -> None:
 def erase(config: Path | None, address: str, yes: bool) -> None:
     """Erase what ADDRESS (telegram:42) said, and what was made of it, for good. The gateway must not run."""
     from frontdesk.erase import erase as erase_person
-    from frontdesk.people import key_of, people
+    from frontdesk.people import key_of
     from gateway.addresses import Address
     from gateway.broker.sqlite_file import StoreUnusable
     from gateway.keeping import ViewsFailed
@@ -148,7 +208,7 @@ def erase(config: Path | None, address: str, yes: bool) -> None:
         if not yes:
             click.confirm(f"Erase all that {person} said, and the work done for them? It cannot be undone", abort=True)
         settings, store = _settings(config), _store(config)
-        report = asyncio.run(erase_person(store, person, key_of(people(settings), person)))
+        report = asyncio.run(erase_person(store, person, asyncio.run(key_of(settings, person))))
     except (ValueError, StoreUnusable, ViewsFailed, Undecodable) as error:
         raise click.ClickException(str(error)) from error
     click.echo(
@@ -179,6 +239,19 @@ def doctor(config: Path | None) -> None:
     from frontdesk.doctor import check
 
     sys.exit(asyncio.run(check(_settings(config))))
+
+
+@main.command()
+@config_option
+@click.option("--again", is_flag=True, help="Also if they are there already.")
+def packages(config: Path | None, again: bool) -> None:
+    """Install what the workers' code can import: [sandbox] packages, from wheels, by pip as it is set up here."""
+    from frontdesk.packages import NotInstalled, make
+
+    try:
+        asyncio.run(make(_settings(config), again=again))
+    except NotInstalled as error:
+        raise click.ClickException(str(error)) from error
 
 
 @main.command(name="eval")

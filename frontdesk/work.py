@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, cast
 from actors import prompt as actor_prompt
 from actors.primitives import contacts as contact_cards
 from actors.primitives import notes as note_primitives
+from actors.primitives import packages as package_primitives
 from actors.primitives import tasks as task_primitives
 from actors.primitives import transcripts
 from actors.sandbox import found as sandboxes
 from actors.sandbox.gate.policy import Grant, Policy
 from actors.sandbox.host import Sandbox
+from actors.sandbox.isolation.words import Isolation
 from actors.sandbox.stubs import Stub
 from actors.sharing import Alone, Beside
 from actors.supervisor import ActionHost
 from actors.workshop import Box, Caller, Limits, Primitive, Workshop
-from brain.contacts import Contact
+from frontdesk import packages
 from frontdesk.history import LaneHistory, sees
 from frontdesk.isolation import Choice, choose
 from frontdesk.parts import Parts
-from frontdesk.people import key_of
+from frontdesk.people import Directory
 from frontdesk.store import is_shared, machine_of, workspaces
 from gateway.broker.protocol import Broker, Shared, Unconfirmed
 from gateway.clock import utc_now
@@ -35,14 +37,19 @@ if TYPE_CHECKING:
     from actors.sandbox.words import Happening
 
 FREEZE_SECONDS = 10.0  # without a word from its holder a sandbox stands still
+END_SECONDS = 900.0  # and ends, where another machine takes over what it belongs to
 
 
 class Actors:
-    def __init__(
-        self, broker: Broker, settings: Settings, parts: Parts, people: Sequence[Contact], worker: str
-    ) -> None:
-        self._broker, self._settings, self._parts, self._people, self._worker = broker, settings, parts, people, worker
-        self._notes = Notes(broker, self._whose, utc_now)
+    def __init__(self, broker: Broker, settings: Settings, parts: Parts, directory: Directory, worker: str) -> None:
+        self._broker, self._settings, self._parts, self._people, self._worker = (
+            broker,
+            settings,
+            parts,
+            directory,
+            worker,
+        )
+        self._notes = Notes(broker, directory.whose, utc_now)
         self.host: ActionHost | None = None
 
     async def run(self, guard: Guard) -> None:
@@ -57,34 +64,39 @@ class Actors:
         await self.host.run()
 
     def _workshop(self, guard: Guard, choice: Choice) -> Workshop:
-        primitives, secrets = self._primitives(), self._settings.sandbox.secrets
+        primitives, secrets = self._primitives(choice), self._settings.sandbox.secrets
         folder = workspaces(self._settings.store.path)
         return Workshop(
             model=self._parts.actor_model,
-            box=self._boxes(folder, guard, choice, actor_prompt.stubs(primitives)),
+            box=self._boxes(folder, guard, packages.furnished(self._settings, choice), actor_prompt.stubs(primitives)),
             primitives={primitive.method: primitive for primitive in primitives},
             limits=self._limits(choice),
             now=utc_now,
             operator=self._parts.operator,
             notes=self._noted,
-            told=actor_prompt.granted((one.name, one.host) for one in secrets),
+            told=packages.told(self._settings, choice) + actor_prompt.granted((one.name, one.host) for one in secrets),
             waiting=lambda key, after: cast(ActionHost, self.host).waiting(key, after),
             check=guard.check,
             sandboxes=partial(sandboxes.running, folder),
         )
 
-    def _primitives(self) -> list[Primitive]:
+    def _primitives(self, choice: Choice) -> list[Primitive]:
         broker, settings = self._broker, self._settings
         return [
             contact_cards.find(self._cards),
-            transcripts.search(LaneHistory(broker, self._whose, settings.assistant.name, settings.store.path)),
-            *task_primitives.reading(task_primitives.Tasks(broker, self._whose, self._sees)),
+            transcripts.search(
+                LaneHistory(
+                    broker, self._people.whose, settings.assistant.name, settings.store.path, self._people.contacts.home
+                )
+            ),
+            *task_primitives.reading(task_primitives.Tasks(broker, self._people.whose, self._sees)),
             *note_primitives.keeping(self._notes, self._in_private),
+            *package_primitives.installing(settings.sandbox.install, packages.Installer(settings, choice)),
             *self._parts.primitives,
         ]
 
     def _boxes(
-        self, folder: Path, guard: Guard, choice: Choice, stubs: Sequence[Stub]
+        self, folder: Path, guard: Guard, isolation: Isolation, stubs: Sequence[Stub]
     ) -> "Callable[[str, Callable[[Happening], None]], Box]":
         settings = self._settings.sandbox
         grants = (
@@ -96,12 +108,13 @@ class Actors:
             return Sandbox(
                 folder / key,
                 emit,
-                choice.isolation,
+                isolation,
                 stubs=stubs,
                 policy=policy,
                 holder=socket.gethostname(),
                 holds=guard.holds,
                 freeze_seconds=FREEZE_SECONDS,
+                end_seconds=END_SECONDS if is_shared(self._settings) else None,
             )
 
         return box
@@ -122,19 +135,19 @@ class Actors:
 
     # --- what primitives and briefs are told -------------------------------------------------------------------------
 
-    def _whose(self, person: Person) -> str:
-        """The key of a person, the same for all of their addresses."""
-        return key_of(self._people, person.address)
-
     def _sees(self, person: Person, here: str, there: str) -> bool:
-        return sees(self._whose(person), here, there)
+        home = self._people.contacts.home
+        return sees(self._people.whose(person), home(here), home(there))
 
     def _in_private(self, caller: Caller) -> bool:
-        return caller.conversation == f"p-{self._whose(caller.by)}"
+        return self._is_theirs(caller.by, caller.conversation)
+
+    def _is_theirs(self, person: Person, conversation: str) -> bool:
+        return self._people.contacts.home(conversation) == f"p-{self._people.whose(person)}"
 
     async def _noted(self, person: Person, conversation: str) -> tuple[str, ...]:
         """For the brief of their work: not where others would hear them."""
-        if conversation != f"p-{self._whose(person)}":
+        if not self._is_theirs(person, conversation):
             return ()
         try:
             return tuple(note.text for note in await self._notes.of(person))
@@ -144,5 +157,5 @@ class Actors:
     def _cards(self, caller: Caller) -> list[contact_cards.Card]:
         return [
             contact_cards.Card(name=person.name, addresses=tuple(str(address) for address in person.addresses))
-            for person in self._people
+            for person in self._people.contacts.everyone()
         ]

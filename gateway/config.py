@@ -28,6 +28,8 @@ from gateway.settings import (
     MailAddress,
     MediumsSettings,
     ModelSettings,
+    PackageName,
+    Place,
     Secret,
     Settings,
     StoreSettings,
@@ -40,6 +42,8 @@ from gateway.settings import (
     http_url,
     known_keys,
     mail_address,
+    package_name,
+    place,
     without_none,
 )
 
@@ -107,6 +111,8 @@ class _Reader:
             Address: _address,
             HostName: host_name,
             HostPattern: host_pattern,
+            Place: place,
+            PackageName: package_name,
             BrokerUrl: broker_url,
             HttpUrl: http_url,
             Listen: Listen.parse,

@@ -40,7 +40,7 @@ class MessageReceived(Tagged, frozen=True, kw_only=True):
     """`identity` is the platform's own (account, kind, id, version), good for ever.
 
     `addressed` is False for what calls nobody here. `by_name` is False where only its place makes it addressed: a
-    thread that the assistant takes part in, where people speak with each other too.
+    thread that the assistant takes part in, where people speak with each other too. `robot`: no person wrote it.
     """
 
     identity: str
@@ -51,6 +51,7 @@ class MessageReceived(Tagged, frozen=True, kw_only=True):
     private: bool = True
     addressed: bool = True
     by_name: bool = True
+    robot: bool = False
 
 
 class ControlPressed(Tagged, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ import msgspec
 
 from gateway.addresses import Address
 from gateway.llm.model import Endpoint
+from gateway.package_names import wanted
 
 # A dotted key, or a dotted key and the values that fit a pattern.
 NOT_YET = frozenset(
@@ -27,7 +28,6 @@ NOT_YET = frozenset(
         "model.actor.tool_calls = 'schema'",
         "mediums.slack.signing_secret",
         "mediums.slack.listen",
-        "access.unknown = 'pair'",
     }
 )
 
@@ -106,6 +106,17 @@ def host_pattern(text: str) -> HostPattern:
     return HostPattern(text.lower())
 
 
+Place = NewType("Place", str)
+
+
+def place(text: str) -> Place:
+    """`slack:C024BE91L`, `telegram:-1001234`. Raises ValueError."""
+    medium, colon, room = text.strip().partition(":")
+    if not (medium in ("slack", "telegram", "email") and colon and room):
+        raise ValueError(f'"{text}" is no place: write medium:room, as in "slack:C024BE91L" or "telegram:-1001234"')
+    return Place(text.strip())
+
+
 HostName = NewType("HostName", str)
 
 
@@ -114,6 +125,14 @@ def host_name(text: str) -> HostName:
     if "*" in text:
         raise ValueError(f'"{text}" is several hosts: write the name of the one that it is for')
     return HostName(host_pattern(text))
+
+
+PackageName = NewType("PackageName", str)
+
+
+def package_name(text: str) -> PackageName:
+    """With versions, if need be; `*` for any. Raises ValueError."""
+    return PackageName(text if text == "*" else wanted(text))
 
 
 BrokerUrl = NewType("BrokerUrl", str)
@@ -236,10 +255,26 @@ class ContactSettings(Table, frozen=True, kw_only=True):
     addresses: tuple[Address, ...]
     role: Literal["owner", "member", "guest"] = "member"
     timezone: ZoneInfo | None = None
+    language: str = ""
+
+
+Unknown = Literal["ignore", "pair", "reply"]
 
 
 class AccessSettings(Table, frozen=True, kw_only=True):
-    unknown: Literal["ignore", "reply"] = "ignore"
+    """What becomes of strangers: `unknown`, or what their medium says."""
+
+    unknown: Unknown = "ignore"
+    telegram: Unknown | None = None
+    slack: Unknown | None = None
+    email: Unknown | None = None
+
+
+class PlaceSettings(Table, frozen=True, kw_only=True):
+    """A shared place. `ambient`: the model hears all that is said there, and decides whether it is its business."""
+
+    place: Place
+    ambient: bool = False
 
 
 class ActorsSettings(Table, frozen=True, kw_only=True):
@@ -268,7 +303,8 @@ class SandboxSettings(Table, frozen=True, kw_only=True):
     """`allow_unisolated` must be said: code then runs in a plain child process, and the other keys bind nobody.
 
     `allow`: the names of hosts that the proxy lets through, `*.` before one for all below it. `python` None looks for
-    one that others than the gateway's user can read.
+    one that others than the gateway's user can read. `packages`: what all code can import; None is our own choice.
+    `install`: what more it may have installed, `*` for anything.
     """
 
     allow_unisolated: bool = False
@@ -278,6 +314,8 @@ class SandboxSettings(Table, frozen=True, kw_only=True):
     memory_mb: Annotated[int, msgspec.Meta(ge=256)] = 2048
     disk_mb: Annotated[int, msgspec.Meta(ge=64)] = 2048
     secrets: tuple[GrantSettings, ...] = ()
+    packages: tuple[PackageName, ...] | None = None
+    install: tuple[PackageName, ...] = ()
 
 
 class Settings(Table, frozen=True, kw_only=True):
@@ -292,6 +330,7 @@ class Settings(Table, frozen=True, kw_only=True):
     mediums: MediumsSettings = MediumsSettings(web=WebSettings())
     contacts: tuple[ContactSettings, ...] = ()
     access: AccessSettings = AccessSettings()
+    places: tuple[PlaceSettings, ...] = ()
     actors: ActorsSettings = ActorsSettings()
     sandbox: SandboxSettings = SandboxSettings()
 

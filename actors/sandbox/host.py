@@ -5,6 +5,7 @@ Nothing here waits for the code: whatever takes long comes back as a happening.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
@@ -69,6 +70,7 @@ class Sandbox:
         holder: str = "",
         holds: Callable[[], bool] = lambda: True,
         freeze_seconds: float = FREEZE_SECONDS,
+        end_seconds: float | None = None,
     ) -> None:
         """`directory` is for this sandbox alone, its `workspace` is where the code runs.
 
@@ -78,13 +80,15 @@ class Sandbox:
         `look_seconds`: how often a sandbox without a gateway looks whether `directory` is still there; it ends when
         that is gone.
         `holds`: whether `holder` holds the action at this moment. When it does not for `freeze_seconds`, all stands
-        still until it does; when another holder comes, all ends.
+        still until it does; when another holder comes, or after `end_seconds` of silence, all ends.
         """
         directory = directory.absolute()  # the zygote's current folder is another
         self.workspace = directory / "workspace"
         self._folder = Folder(directory)
         self.tier = isolation.tier
         launch = isolation.launch(self._folder)
+        imports = {"PYTHONPATH": os.pathsep.join(launch.packages)}  # for the programs that the code starts
+        variables = {**launch.environment, **imports, **ALWAYS, **(environment or {})}
         self._quota = launch.quota
         self._watching = False
         self._patience = patience_seconds
@@ -93,10 +97,10 @@ class Sandbox:
         self._calls = Calls(stubs, emit)
         self._crew = Crew(
             self._folder,
-            launch=msgspec.structs.replace(launch, environment={**launch.environment, **ALWAYS, **(environment or {})}),
+            launch=msgspec.structs.replace(launch, environment=variables),
             preload=preload,
             look_seconds=look_seconds,
-            hold=Hold(holder=holder, freeze_seconds=freeze_seconds, holds=holds),
+            hold=Hold(holder=holder, freeze_seconds=freeze_seconds, end_seconds=end_seconds, holds=holds),
             stubs={stub.method: (stub.signature, stub.doc) for stub in stubs},
             proxy=None
             if launch.relay is None

@@ -85,7 +85,7 @@ class TelegramMedium:
         while True:
             try:
                 client = self._connected()
-                me = me or await client.me()
+                me = me or await client.me(self.account)
                 updates = await client.updates(offset, wait_seconds)
             except CallFailed as error:
                 failed += 1

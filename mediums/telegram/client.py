@@ -44,11 +44,11 @@ class Client:
         """Loads what sending needs, so that the first message does not wait for it."""
         await self._sender(self._calling)
 
-    async def me(self) -> Me:
+    async def me(self, account: str) -> Me:
         """https://core.telegram.org/bots/api#getme"""
         line = self._calling
         user = await self._within(line, self._call_seconds, line.http.result(f"{self._url}/getMe", {}))
-        return Me(id=int(user["id"]), username=user.get("username") or "")
+        return Me(id=int(user["id"]), username=user.get("username") or "", account=account)
 
     async def updates(self, offset: int | None, wait_seconds: int) -> list[Payload]:
         """In order, at most 100, from the first unconfirmed one; `offset` confirms all before it.

@@ -79,7 +79,7 @@ def heard(update: Payload, me: Me, before: str | None) -> Heard | None:
     quoted = words.context(message, me)
     private = message["chat"]["type"] == "private"
     fact = MessageReceived(
-        identity=f"{MEDIUM}-{me.id}/message/{key}/{_version(message, own) if edited else 0}",
+        identity=f"{me.account}/message/{key}/{_version(message, own) if edited else 0}",
         route=_route(message, me),
         author=_author(message),
         text=f"{quoted}\n\n{text}" if quoted else text,
@@ -97,7 +97,7 @@ def pressed(query: Payload, me: Me, at: datetime) -> ControlPressed:
     """
     message, press = query["message"], cards.pressed(query["data"])
     return ControlPressed(
-        identity=f"{MEDIUM}-{me.id}/press/{query['id']}",
+        identity=f"{me.account}/press/{query['id']}",
         route=_route(message, me),
         author=Person(address=Address(medium=MEDIUM, user=str(query["from"]["id"])), name=words.name_of(query["from"])),
         at=at,
@@ -118,7 +118,7 @@ def _route(message: Payload, me: Me) -> Route:
     topic = message.get("message_thread_id") if message.get("is_topic_message") else None
     return Route(
         medium=MEDIUM,
-        account=f"{MEDIUM}-{me.id}",
+        account=me.account,
         place=str(message["chat"]["id"]),
         thread=None if topic is None else str(topic),
         reply_to=str(message["message_id"]),

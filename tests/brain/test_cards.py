@@ -112,7 +112,10 @@ def test_a_question_with_options_has_them_as_buttons_until_it_is_answered(work: 
     assert work.shows() == ["**booking** · waits for an answer"]
     card = card_of(work.view(key), BERLIN)
     assert [one.text for one in card.buttons] == ["Lind", "Okafor", "Pause", "Stop"]
-    assert pressed(card.buttons[1].press) == ("answer", "a1", "question1", 1)
+    data = pressed(card.buttons[1].press)
+    assert (data.verb, data.question, data.option) == ("answer", "question1", 1)
+    assert work.state.pressed(data.action) is work.view(key)
+    assert len(card.buttons[1].press.encode()) <= 64
     work.tells(ClarificationClosed, key, question="question1")
     assert [one.text for one in card_of(work.view(key), BERLIN).buttons] == ["Pause", "Stop"]
     assert len(work.shows()) == 1
@@ -214,6 +217,17 @@ def test_a_press_on_what_has_ended_says_so(work: Work) -> None:
     work.tells(ActionEnded, key, end="succeeded", text="done")
     for verb in ("pause", "resume", "stop", "answer"):
         assert press(work, verb) == [Wait(reason=ENDED)]
+
+
+def test_a_button_means_the_same_action_when_labels_change(work: Work) -> None:
+    """As where two conversations become one."""
+    key = starts(work)
+    (button, _) = card_of(work.view(key), BERLIN).buttons
+    work.view(key).label = "a7"
+    starts(work, name="other")
+    (steer,) = press(work, "pause", action=pressed(button.press).action)
+    assert isinstance(steer, Steer)
+    assert steer.action == key
 
 
 def test_a_second_press_finds_it_done(work: Work) -> None:

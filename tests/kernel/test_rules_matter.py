@@ -71,7 +71,7 @@ QUICK: dict[str, Taken] = {
     ),
     "an attempt of a former holder is unknown, not repeated": taken(
         "gateway.outbox",
-        "            if item.attempting and self._platform.repeatable:\n",
+        "            if item.attempting and (self._platform.repeatable or self.journal.state.is_edit(item.send)):\n",
         "            if item.attempting:\n",
         at=("send",),
     ),

@@ -5,7 +5,13 @@ from tests.servers.openai import Error
 from tests.servers.telegram import LOST_ANSWER, Refuse
 from tests.staging.models import call
 
-SPIN = "from pathlib import Path\nimport time\nprint('begun', flush=True)\nwhile not Path('go').exists(): time.sleep(0.01)\nprint('42 rows')"
+SPIN = """
+from pathlib import Path
+import time
+print('begun', flush=True)
+while not Path('go').exists(): time.sleep(0.01)
+print('42 rows')
+"""
 
 
 def card(stage, words=""):
