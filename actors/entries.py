@@ -47,6 +47,7 @@ class Generated(Tagged, frozen=True, kw_only=True):
     fields: dict[str, Any] | None = None
     model: str = ""
     usage: Usage | None = None
+    at: datetime | None = None
 
 
 class Spent(Tagged, frozen=True, kw_only=True):
@@ -55,6 +56,7 @@ class Spent(Tagged, frozen=True, kw_only=True):
     usage: Usage
     model: str = ""
     child: str = ""
+    at: datetime | None = None
 
 
 class JobStarted(Tagged, frozen=True, kw_only=True):
@@ -114,8 +116,11 @@ class Reminded(Tagged, frozen=True, kw_only=True):
 
 
 class CallClosed(Tagged, frozen=True, kw_only=True):
+    """`shown`: how far the output of the cell that it waited for has been shown by now, in characters."""
+
     call: str
     text: str
+    shown: int = 0
 
 
 class Interjected(Tagged, frozen=True, kw_only=True):

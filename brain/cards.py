@@ -55,7 +55,7 @@ def plan(state: LaneState, zone: ZoneInfo, now: datetime, pace: Pace) -> Plan:
     if state.moved:
         return Plan([], None)
     for action in state.actions.values():
-        if action.route.medium not in MEDIUMS or (action.card is None and not action.in_flight):
+        if action.route.medium not in MEDIUMS or (action.card is None and not action.in_flight) or action.elsewhere:
             continue
         card = card_of(action, zone)
         at = _when(action, card, pace)

@@ -3,11 +3,13 @@
 The escape hatches must work while the model is down, and `/stop` must never wait for a turn.
 """
 
+from collections.abc import Sequence
+
 from brain import linking, noting
 from brain.entries import Decision, Speak, Steer, Wait
 from brain.parts import Heard
 from brain.rights import Rights
-from brain.state import LaneState
+from brain.state import LaneState, Turn
 from brain.working import ActionView
 from gateway.actions import IN_FLIGHT, refusal, verbs
 from gateway.addresses import Route
@@ -49,8 +51,9 @@ def _fits(found: Command, text: str, state: LaneState) -> bool:
     return found.name.casefold() in names if found.name else bool(able)
 
 
-def decisions(heard: Heard, state: LaneState, rights: Rights) -> tuple[Decision, ...]:
+def decisions(heard: Heard, turn: Turn, rights: Rights) -> tuple[Decision, ...]:
     """What follows from a control, or from what a control led to."""
+    state = turn.state
     route = state.route_of(heard)
     match heard.fact:
         case ControlPressed() as pressed:
@@ -58,7 +61,7 @@ def decisions(heard: Heard, state: LaneState, rights: Rights) -> tuple[Decision,
         case MessageReceived(text=text, author=author) if route is not None:
             found = command(text)
             assert found is not None
-            return _command(found, author, route, state, rights)
+            return _command(found, author, route, turn, rights)
         case ActionEnded(text=text, action=key) if route is not None:
             return (Speak(route=route, text=f"Stopped “{state.actions[key].name}”. {text}".strip()),)
         case ActionAnswered(text=text) if route is not None:
@@ -106,26 +109,26 @@ def _words(pressed: ControlPressed, action: ActionView) -> str:
     return pressed.text or ("How far are you?" if pressed.verb == "ask" else "")
 
 
-def _command(found: Command, by: Person, route: Route, state: LaneState, rights: Rights) -> tuple[Decision, ...]:
+def _command(found: Command, by: Person, route: Route, turn: Turn, rights: Rights) -> tuple[Decision, ...]:
     word, name = found.word, found.name
     if word == "help":
         return (Speak(route=route, text=HELP),)
     if word == "status":
-        return (Speak(route=route, text=status(state) if rights.may(by.address, "see") else NOT_TOLD),)
-    meant = _named(name, [a for a in state.in_flight() if word in rights.verbs([by], a)])
+        return (Speak(route=route, text=status(turn.in_flight()) if rights.may(by.address, "see") else NOT_TOLD),)
+    meant = _named(name, [a for a in turn.in_flight() if word in rights.verbs([by], a)])
     if not meant:
-        return (Speak(route=route, text=_nothing(word, name, state)),)
+        return (Speak(route=route, text=_nothing(word, name, turn)),)
     if len(meant) > 1 and (word == "stop" if not name and found.plain else name not in ("", "all")):
         return (Speak(route=route, text=_which(word, meant)),)
-    steers = [Steer(verb=word, action=a.key, by=by, via=route.medium) for a in meant]  # type: ignore[arg-type]
+    steers = [Steer(verb=word, action=a.key, by=by, via=route.medium, view=turn.view(a)) for a in meant]  # type: ignore[arg-type]
     if word == "stop":  # each action's own end says what was stopped, and what it had by then
         return tuple(steers)
     done = {"pause": "Paused", "resume": "Resumed"}[word]
     return (*steers, Speak(route=route, text=f"{done}: {', '.join(a.name for a in meant)}."))
 
 
-def _nothing(word: str, name: str, state: LaneState) -> str:
-    others = [a for a in _named(name, state.in_flight()) if word in verbs(a.phase, False)]
+def _nothing(word: str, name: str, turn: Turn) -> str:
+    others = [a for a in _named(name, list(turn.in_flight())) if word in verbs(a.phase, False)]
     if others:
         return f"You may not {word} “{others[0].name}”: it is {others[0].by.name}'s."
     return f"There is nothing to {word}{f' called “{name}”' if name else ''}."
@@ -145,10 +148,10 @@ def _named(name: str, actions: list[ActionView]) -> list[ActionView]:
     return exact or [action for action in actions if wanted in action.name.casefold()]
 
 
-def status(state: LaneState) -> str:
+def status(in_flight: Sequence[ActionView]) -> str:
     """What is in flight, for people."""
     lines = []
-    for action in state.in_flight():
+    for action in in_flight:
         doing = f": {action.doing}" if action.doing and action.phase == "running" else ""
         lines.append(f"- **{action.name}** ({action.label}), {action.phase.replace('_', ' ')}{doing}. {action.about}")
         lines += [f"  - asks: {question.text}" for question in action.questions.values()]

@@ -15,7 +15,8 @@ class Pace(Record, frozen=True, kw_only=True):
 
     A model that gives nothing is asked again after `outage_seconds`, then after twice that, up to
     `longest_outage_seconds`. Work that takes `card_seconds` gets a status card, whose small changes wait for
-    `card_rest_seconds`.
+    `card_rest_seconds`. A conversation in which nothing happens leaves the memory `closes_after_seconds` later, or
+    twice that.
     """
 
     quiet_seconds: float = 1.0
@@ -23,6 +24,7 @@ class Pace(Record, frozen=True, kw_only=True):
     turn_seconds: float = 10.0
     max_restarts: int = 3
     outage_seconds: float = 5.0
+    closes_after_seconds: float = 900.0
     longest_outage_seconds: float = 300.0
     card_seconds: float = 10.0
     card_rest_seconds: float = 5.0

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from brain.entries import Steering
 from brain.rights import Rights
-from brain.state import LaneState
+from brain.state import Turn
 from brain.working import ActionView
 from gateway.events import Person
 from gateway.llm.model import Tool
@@ -46,18 +46,17 @@ class Legal(Record, frozen=True, kw_only=True):
     choices: dict[str, tuple[str, ...]] = {}
 
 
-def legal(state: LaneState, rights: Rights, askers: Sequence[Person]) -> tuple[Legal, ...]:
+def legal(turn: Turn, rights: Rights, askers: Sequence[Person]) -> tuple[Legal, ...]:
     """What any of those whose words the turn follows may cause; whose words a call follows is checked as it is read.
 
     In an order that changes only at its end, so that the provider's cache of the tools holds as long as possible.
     """
-    tools = [_send_message(state), _WAIT]
+    tools = [_send_message(turn), _WAIT]
     if not askers or rights.anyone_may(askers, "recall"):
         tools.append(_RECALL)
     if rights.anyone_may(askers, "start"):
         tools.append(_ACT)
-    in_flight = state.in_flight()
-    completed = [action for action in state.actions.values() if not action.in_flight]
+    in_flight, completed = turn.in_flight(), turn.completed()
     can = [(action, rights.verbs(askers, action)) for action in [*in_flight, *completed]]
     if len(in_flight) > MANY:
         tools += _fixed(can)
@@ -104,15 +103,24 @@ _ACT = Legal(
 )
 
 
-def _send_message(state: LaneState) -> Legal:
-    mediums = tuple(state.routes)
+def _send_message(turn: Turn) -> Legal:
+    """`medium` where this conversation has been. `to` is for elsewhere: an address of whoever it is that wrote."""
+    mediums, addresses = tuple(turn.state.routes), tuple(str(address) for address in turn.reaches)
+    choices = {"medium": mediums} if len(mediums) > 1 else {}
+    if (
+        not turn.state.is_private
+        or {address.medium for address in turn.reaches} - {*mediums}
+        or len(addresses) > len(mediums)
+    ):
+        choices |= {"to": addresses} if addresses else {}
     return Legal(
         name="send_message",
         kind="send_message",
-        about="Reply in a chosen place; plain text does it where the last message came from.",
+        about="Reply in a chosen place; plain text does it where the last message came from."
+        + (" to: another address of theirs, if they asked for that." if "to" in choices else ""),
         required=("text",),
-        optional=("reply_to", "medium") if len(mediums) > 1 else ("reply_to",),
-        choices={"medium": mediums} if len(mediums) > 1 else {},
+        optional=("reply_to", *choices),
+        choices=choices,
     )
 
 

@@ -40,6 +40,9 @@ class ActionView(msgspec.Struct):
     doing: str = ""
     last: str = ""
     questions: dict[str, ClarificationRequested] = {}
+    elsewhere: bool = False  # asked for in a shared place, and steered from here
+    narrowed: bool = False  # and added to from here: what it comes to is told here alone
+    usd: float = 0.0  # what it has cost by now
     by_control: bool = False  # the last steering was a button or a slash command: code tells its outcome
     run: int = 0  # how often it was set to work again; each run has a card of its own
     began: datetime | None = None  # this run; None where that is not known
@@ -79,6 +82,7 @@ class ActionView(msgspec.Struct):
     def steered(self, steer: Steer, at: datetime, *, by_control: bool, silently: bool) -> None:
         """`silently`: nothing was said beside it."""
         self.by_control = by_control
+        self.narrowed = self.narrowed or (self.elsewhere and steer.verb in ("interject", "answer"))
         if steer.verb == "interject" and self.phase in IDLE:
             self._begin(at, told=silently)
         if steer.verb != "stop":  # an end is told by the action itself

@@ -29,7 +29,7 @@ def fails(name):
     except ImportError: return True
 [name for name in {!r} if fails(name)]
 """
-MODEL_SECONDS, SANDBOX_SECONDS, CONNECT_SECONDS = 60.0, 10.0, 10.0
+MODEL_SECONDS, SANDBOX_SECONDS, CONNECT_SECONDS = 60.0, 60.0, 10.0
 
 
 class Finding(Record, frozen=True, kw_only=True):
@@ -188,7 +188,8 @@ async def _slack(settings: Settings) -> Finding:
 
     slack = settings.mediums.slack
     assert slack is not None
-    found = await look(slack.bot_token.reveal(), slack.app_token.reveal(), str(slack.api_base))
+    app_token = slack.app_token.reveal() if slack.app_token and slack.signing_secret is None else None
+    found = await look(slack.bot_token.reveal(), app_token, str(slack.api_base))
     return Finding(part="slack", well=found.well, text=found.text)
 
 

@@ -36,6 +36,7 @@ from gateway.settings import Settings
 if TYPE_CHECKING:
     from actors.sandbox.words import Happening
 
+UNSIGNED = 'sandbox.secrets are not used: that needs isolation, and sandbox.network = "proxy".'
 FREEZE_SECONDS = 10.0  # without a word from its holder a sandbox stands still
 END_SECONDS = 900.0  # and ends, where another machine takes over what it belongs to
 
@@ -57,6 +58,8 @@ class Actors:
         choice = await choose(settings.sandbox)
         for line in choice.careful:
             self._parts.operator(line)
+        if settings.sandbox.secrets and not choice.signs_requests:
+            self._parts.operator(UNSIGNED)
         work = self._workshop(guard, choice)
         machine = machine_of(settings.store.path)
         sharing = Beside(cast(Shared, broker), guard.lease, machine) if is_shared(settings) else Alone(broker)
@@ -65,6 +68,7 @@ class Actors:
 
     def _workshop(self, guard: Guard, choice: Choice) -> Workshop:
         primitives, secrets = self._primitives(choice), self._settings.sandbox.secrets
+        signed = [(one.name, one.host) for one in secrets if choice.signs_requests]
         folder = workspaces(self._settings.store.path)
         return Workshop(
             model=self._parts.actor_model,
@@ -74,7 +78,7 @@ class Actors:
             now=utc_now,
             operator=self._parts.operator,
             notes=self._noted,
-            told=packages.told(self._settings, choice) + actor_prompt.granted((one.name, one.host) for one in secrets),
+            told=packages.told(self._settings, choice) + actor_prompt.granted(signed),
             waiting=lambda key, after: cast(ActionHost, self.host).waiting(key, after),
             check=guard.check,
             sandboxes=partial(sandboxes.running, folder),

@@ -92,13 +92,15 @@ End = Literal["succeeded", "failed", "stopped"]
 
 
 class ActionChanged(Tagged, frozen=True, kw_only=True):
-    """For the live state only; opens no turn. `doing` says what it is at, in a few words."""
+    """For the live state only; opens no turn. `doing` says what it is at, in a few words; `usd`, here and below, what
+    all of it has cost by now."""
 
     ref: Ref
     conversation: str
     action: str
     phase: ActionPhase
     doing: str = ""
+    usd: float = 0.0
 
 
 class ActionProgressed(Tagged, frozen=True, kw_only=True):
@@ -108,6 +110,7 @@ class ActionProgressed(Tagged, frozen=True, kw_only=True):
     conversation: str
     action: str
     text: str
+    usd: float = 0.0
 
 
 class ActionResponded(Tagged, frozen=True, kw_only=True):
@@ -117,6 +120,7 @@ class ActionResponded(Tagged, frozen=True, kw_only=True):
     conversation: str
     action: str
     text: str
+    usd: float = 0.0
 
 
 class ClarificationRequested(Tagged, frozen=True, kw_only=True):
@@ -161,6 +165,7 @@ class ActionEnded(Tagged, frozen=True, kw_only=True):
     action: str
     end: End
     text: str
+    usd: float = 0.0
 
 
 class CommandRefused(Tagged, frozen=True, kw_only=True):
@@ -234,8 +239,9 @@ class ShowCard(Tagged, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Which card: the same for all its states."""
-        return f"{self.action}/{self.run}"
+        """Which card: the same for all its states. A card never leaves its room."""
+        _, place, thread = self.route.room
+        return f"{self.action}/{self.run}/{place}/{thread or ''}"
 
 
 OutboxCommand = Send | WithdrawSend | ShowCard

@@ -86,6 +86,7 @@ def heard(update: Payload, me: Me, before: str | None) -> Heard | None:
         at=datetime.fromtimestamp(message.get("edit_date") or message["date"], UTC),
         private=private,
         addressed=private or words.addressed(message, me),
+        robot=bool(message.get("from", {}).get("is_bot")) and "sender_chat" not in message,
     )
     return Heard(fact=fact, key=key, said=own)
 

@@ -11,6 +11,7 @@ from brain.entries import Act, Carded, Speak, Steer, Wait
 from brain.hold import Pace
 from brain.parts import Heard
 from brain.rights import Rights
+from brain.state import Turn
 from brain.working import ActionView
 from gateway.cards import pressed
 from gateway.events import (
@@ -177,7 +178,8 @@ def press(work: Work, verb: str, by: object = ANA, action: str = "a1", **more: o
     fact = ControlPressed(
         identity=f"press/{next(FACTS)}", route=route(), author=by, at=work.now, verb=verb, action=action, **more
     )
-    return list(decisions(Heard(label=action, fact=fact, at=work.now, control=True), work.state, RIGHTS))
+    heard = Heard(label=action, fact=fact, at=work.now, control=True)
+    return list(decisions(heard, Turn(heard=(heard,), state=work.state), RIGHTS))
 
 
 def test_a_press_steers(work: Work) -> None:
@@ -282,7 +284,7 @@ def test_a_word_that_is_an_option_of_a_question_is_its_answer(work: Work) -> Non
 def says(work: Work, text: str, by: object = ANA) -> list[object]:
     fact = work.says(text, by)
     heard = Heard(label="m1", fact=fact, at=work.now, control=True)
-    return list(decisions(heard, work.state, RIGHTS))
+    return list(decisions(heard, Turn(heard=(heard,), state=work.state), RIGHTS))
 
 
 def test_a_plain_stop_among_several_asks_which_and_a_slash_stops_all(work: Work) -> None:

@@ -12,7 +12,6 @@ import builtins
 import gc
 import inspect
 import os
-import pydoc
 import signal
 import sys
 import threading
@@ -20,10 +19,9 @@ import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from . import keeping
+from .definitions import Definitions
 from .link import Link
 from .primitives import Call, OutcomeUnknown, Primitives, RemoteError
 from .switchboard import Switchboard
@@ -50,8 +48,8 @@ class Runner:
         primitives = Primitives(self._switchboard.ask, stubs)
         self._names.update(primitives=primitives, RemoteError=RemoteError, OutcomeUnknown=OutcomeUnknown)
         self._given = frozenset(self._names)
-        self._definitions = keeping.Definitions()
-        self._kept = Path.cwd() / keeping.FOLDER
+        self._definitions = Definitions()
+        self._folder = os.getcwd()
         builtins.input = _no_input
         builtins.help = _help  # type: ignore[assignment]
 
@@ -108,11 +106,15 @@ class Runner:
             for name, value in list(self._names.items())
             if name not in self._given and not name.startswith("__")
         }
-        kept, lost = keeping.save(names, self._definitions, self._kept, seconds)
+        from . import keeping  # with pickle and what it takes: not in the memory of every idle session
+
+        kept, lost = keeping.save(names, self._definitions, keeping.place(self._folder), seconds)
         self._link.keep("saved", pack({"t": "saved", "kept": kept, "lost": lost}))
 
     def _load(self) -> None:
-        names, lost = keeping.load(self._names, self._definitions, self._kept)
+        from . import keeping
+
+        names, lost = keeping.load(self._names, self._definitions, keeping.place(self._folder))
         self._link.keep("loaded", pack({"t": "loaded", "names": names, "lost": lost}))
 
     def _run(self, cell: str, code: str) -> tuple[str, str]:
@@ -237,6 +239,8 @@ def _help(*things: object) -> None:
     if len(things) == 1 and isinstance(things[0], Primitives):
         print(things[0].__doc__)  # noqa: T201 - that is what help does
     elif things:
+        import pydoc  # a megabyte, for what is seldom asked
+
         pydoc.help(*things)
     else:
         print("help(primitives) shows what can be called; help(thing) explains one thing.")  # noqa: T201
