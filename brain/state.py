@@ -299,7 +299,8 @@ class LaneState:
         self.undecided = [item for item in self.undecided if identity_of(item.fact) not in covers]
         self.overheard = []
         self.turns, self.turns_alone, self.crashes = decided.turn, self.turns_alone + 1, 0
-        self.outage = decided.by == "outage"
+        if decided.by not in ("control", "cap"):  # these stand beside the turns
+            self.outage = decided.by == "outage"
         self._settle(decided)
         waits = [one for one in decided.decisions if isinstance(one, Wait) and one.until is not None]
         if decided.by != "control":  # what code answers beside it is no turn of the model
@@ -322,7 +323,8 @@ class LaneState:
         """What an action has cost since it last told."""
         if not isinstance(fact, ActionChanged | ActionProgressed | ActionResponded | ActionEnded):
             return
-        if (action := self.actions.get(fact.action)) is not None and fact.usd > action.usd:
+        action = self.actions.get(fact.action)
+        if action is not None and not action.elsewhere and fact.usd > action.usd:  # there it is counted
             self.spending.add(at, action.by.address, fact.usd - action.usd)
             action.usd = fact.usd
 
