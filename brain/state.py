@@ -154,6 +154,9 @@ class LaneState:
         """Where the conversation last was."""
         return next(reversed(self.routes.values()), None)
 
+    def has_spoken(self) -> bool:
+        return any(isinstance(one, Speak) for exchange in self.exchanges for one in exchange.decided.decisions)
+
     def in_flight(self) -> list[ActionView]:
         return [action for action in self.actions.values() if action.in_flight]
 

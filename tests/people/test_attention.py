@@ -83,6 +83,22 @@ async def test_strangers_in_a_known_place_are_history_and_open_nothing(tmp_path)
         assert "Let me in" not in shown(here.model.requests[-1])
 
 
+async def test_a_thread_that_it_has_spoken_in_is_its_own_whatever_the_medium_remembers(tmp_path):
+    thread = room("C1", "1.1")
+    async with town(tmp_path / "db", hello) as here:
+        await here.says(MEMBER, "Lunch?", at=thread, addressed=False, in_thread=True)
+        await here.settled()
+        assert not here.model.requests
+        await here.says(MEMBER, "Hello you.", at=thread, in_thread=True)
+        await here.settled()
+    async with town(tmp_path / "db", hello) as here:
+        await here.says(MEMBER, "And tomorrow?", at=thread, addressed=False, in_thread=True)
+        await here.says(MEMBER, "Elsewhere.", at=room("C1", "2.2"), addressed=False, in_thread=True)
+        await here.settled()
+        assert len(here.model.requests) == 1
+        assert "in your thread" in shown(here.model.requests[0])
+
+
 async def test_zone_and_language_of_a_person_are_known(tmp_path):
     ana = Contact(key="ana", name="Ana", role="owner", addresses=(OWNER,), timezone="Asia/Tokyo", language="German")
     async with town(tmp_path / "db", hello, contacts=[ana]) as here:
