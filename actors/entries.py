@@ -116,8 +116,11 @@ class Reminded(Tagged, frozen=True, kw_only=True):
 
 
 class CallClosed(Tagged, frozen=True, kw_only=True):
+    """`shown`: how far the output of the cell that it waited for has been shown by now, in characters."""
+
     call: str
     text: str
+    shown: int = 0
 
 
 class Interjected(Tagged, frozen=True, kw_only=True):

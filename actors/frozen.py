@@ -48,6 +48,7 @@ class ActionFrozen(Record, frozen=True, kw_only=True):
     seen: dict[str, tuple[int, int]]
     facts: int
     last_word_at: int = 0
+    shown: dict[str, int] = {}
 
 
 def freeze(state: "ActionState") -> ActionFrozen:
@@ -80,6 +81,7 @@ def freeze(state: "ActionState") -> ActionFrozen:
         seen=state.seen.marks,
         facts=state.facts,
         last_word_at=state.last_word_at,
+        shown=state.shown,
     )
 
 
@@ -99,3 +101,4 @@ def thaw(state: "ActionState", frozen: bytes) -> None:
     state.word_at, state.idle_since = kept.word_at, kept.idle_since
     state.asleep, state.live, state.reminded = kept.asleep, kept.live, {*kept.reminded}
     state.seen, state.facts, state.last_word_at = Seen(kept.seen), kept.facts, kept.last_word_at
+    state.shown = kept.shown

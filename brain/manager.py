@@ -52,6 +52,7 @@ class Manager:
         pace: Pace,
         notes: Notes | None = None,
         recall: Recall | None = None,
+        by_schema: bool = False,
         ambient: frozenset[str] = frozenset(),
         reach: Reach = lambda address: None,
         caps: Caps | None = None,
@@ -59,7 +60,7 @@ class Manager:
         self._broker, self._guard, self._worker = broker, guard, worker
         self._assistant, self._contacts, self._model = assistant, contacts, model
         self._tell, self._operator, self._now, self._pace = tell, operator, now, pace
-        self._notes, self._recall, self._ambient = notes, recall, ambient
+        self._notes, self._recall, self._ambient, self._by_schema = notes, recall, ambient, by_schema
         self._registry = Registry(broker, guard, worker, contacts, now, lambda: broker.signal(live.PEOPLE, b""))
         self._pairing = Pairing(self._registry)
         self._lanes: Lanes | None = None
@@ -205,7 +206,7 @@ class Manager:
         who = self._contacts.with_key(conversation.removeprefix("p-")) or _someone(conversation)
         return Lane(
             journal,
-            prompt.Frame(self._assistant, who, conversation.startswith("s-")),
+            prompt.Frame(self._assistant, who, conversation.startswith("s-"), self._by_schema),
             self._model,
             Shows(self._tell),
             self._pace,

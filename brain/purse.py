@@ -68,6 +68,8 @@ class Purse:
 
     def is_over(self, people: Iterable[Person]) -> bool:
         """Of the person whose words it follows, or of all."""
+        if not self.is_capped:
+            return False
         self._turn_day()
         if self._caps.all is not None and self._total >= self._caps.all:
             return True

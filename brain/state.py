@@ -283,7 +283,8 @@ class LaneState:
         self.undecided = [item for item in self.undecided if identity_of(item.fact) not in covers]
         self.overheard = []
         self.turns, self.turns_alone, self.crashes = decided.turn, self.turns_alone + 1, 0
-        self.outage = decided.by == "outage"
+        if decided.by not in ("control", "cap"):  # these stand beside the turns
+            self.outage = decided.by == "outage"
         self._settle(decided)
         waits = [one for one in decided.decisions if isinstance(one, Wait) and one.until is not None]
         if decided.by != "control":  # what code answers beside it is no turn of the model

@@ -137,3 +137,11 @@ async def test_at_the_cap_what_they_say_is_kept_hatches_work_and_the_next_day_an
         events = model.requests[1].messages[-2]["content"]
         assert "And now?" in events
         assert "Are you there?" in events
+
+
+def test_a_hatch_in_an_outage_does_not_end_it() -> None:
+    talk = Talk()
+    talk.says("hello")
+    talk.state.apply(Decided(turn=1, at=NOON, covers=(), decisions=(), by="outage"))
+    talk.state.apply(Decided(turn=2, at=NOON, covers=(), decisions=(), by="control"))
+    assert talk.state.outage
