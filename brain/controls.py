@@ -18,6 +18,7 @@ from gateway.events import ActionAnswered, ActionEnded, ControlPressed, MessageR
 
 _COMMAND = re.compile(r"^\s*/(stop|pause|resume|status|help)(?:@\w+)?(?:\s+(.*\S))?\s*$", re.IGNORECASE | re.DOTALL)
 
+TOO_MUCH = "That is more than I can take in at once: I read it, and answer again in ten minutes."
 NOT_TOLD = "What is in flight is not told to guests."
 
 HELP = (
@@ -40,7 +41,8 @@ def decisions(heard: Heard, turn: Turn, rights: Rights) -> tuple[Decision, ...]:
             return _pressed(pressed, state, rights)
         case MessageReceived(text=text, author=author) if route is not None:
             found = _COMMAND.match(text)
-            assert found is not None
+            if found is None:
+                return (Speak(route=route, text=TOO_MUCH),)
             return _command(found[1].lower(), found[2] or "", author, route, turn, rights)
         case ActionEnded(text=text, action=key) if route is not None:
             return (Speak(route=route, text=f"Stopped “{state.actions[key].name}”. {text}".strip()),)

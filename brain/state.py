@@ -219,7 +219,7 @@ class LaneState:
                 self.overheard.append(heard)
                 del self.overheard[:-OVERHEARD_KEPT]
             return
-        if isinstance(fact, MessageReceived) and not control:
+        if isinstance(fact, MessageReceived):
             self.recent = [*self.recent[-RECENT_KEPT:], Opened(author=fact.author.address, at=fact.at)]
             self.robot_turns = self.robot_turns + 1 if fact.robot else 0
         self.undecided.append(heard)
