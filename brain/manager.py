@@ -6,6 +6,8 @@ Who somebody is, is looked up here; when that changes, their conversations are j
 import asyncio
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from brain import audience, prompt
 from brain.around import Neighbours, Reach
 from brain.attention import Manner, manner
@@ -64,8 +66,7 @@ class Manager:
         self._registry = Registry(broker, guard, worker, contacts, now, lambda: broker.signal(live.PEOPLE, b""))
         self._pairing = Pairing(self._registry)
         self._lanes: Lanes | None = None
-        states = lambda: [lane.journal.state for lane in self.lanes()]  # noqa: E731
-        self._around = Neighbours(contacts, states, reach)
+        self._around = Neighbours(contacts, self._states, reach)
         self._settled = -1  # the changes of the book that all conversations have followed
         self._told: set[str] = set()
         self._purse = Purse(caps or Caps(), contacts.key_of, now, operator)
@@ -98,6 +99,9 @@ class Manager:
     def lanes(self) -> list[Lane]:
         """Those that are open now."""
         return self._lanes.open_now() if self._lanes is not None else []
+
+    def _states(self) -> list[LaneState]:
+        return self._lanes.states() if self._lanes is not None else []
 
     # --- intake ------------------------------------------------------------------------------------------------------
 
@@ -133,6 +137,7 @@ class Manager:
             await self._registry.hear(fact)
             await self._settle(lanes)
         contact = self._contacts.of(fact)
+        fact = replace(fact, author=replace(fact.author, name=self._contacts.name_of(contact)))
         conversation = conversation_of(fact, contact)
         how = manner(
             fact,

@@ -307,7 +307,8 @@ class LaneState:
         """What an action has cost since it last told."""
         if not isinstance(fact, ActionChanged | ActionProgressed | ActionResponded | ActionEnded):
             return
-        if (action := self.actions.get(fact.action)) is not None and fact.usd > action.usd:
+        action = self.actions.get(fact.action)
+        if action is not None and not action.elsewhere and fact.usd > action.usd:  # there it is counted
             self.spending.add(at, action.by.address, fact.usd - action.usd)
             action.usd = fact.usd
 
