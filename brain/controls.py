@@ -16,6 +16,7 @@ from gateway.addresses import Route
 from gateway.commands import Command, command
 from gateway.events import ActionAnswered, ActionEnded, ControlPressed, MessageReceived, Person
 
+TOO_MUCH = "That is more than I can take in at once: I read it, and answer again in ten minutes."
 NOT_TOLD = "What is in flight is not told to guests."
 
 HELP = (
@@ -60,7 +61,8 @@ def decisions(heard: Heard, turn: Turn, rights: Rights) -> tuple[Decision, ...]:
             return _pressed(pressed, state, rights)
         case MessageReceived(text=text, author=author) if route is not None:
             found = command(text)
-            assert found is not None
+            if found is None:
+                return (Speak(route=route, text=TOO_MUCH),)
             return _command(found, author, route, turn, rights)
         case ActionEnded(text=text, action=key) if route is not None:
             return (Speak(route=route, text=f"Stopped “{state.actions[key].name}”. {text}".strip()),)

@@ -342,6 +342,8 @@ class Lane:
 
 
 def _take(fact: Fact, at: datetime, how: Manner, state: LaneState) -> Taken | None:
+    if isinstance(fact, MessageReceived) and fact.in_thread and not fact.addressed and state.has_spoken():
+        fact = msgspec.structs.replace(fact, addressed=True, by_name=False)  # the medium may have forgotten it
     return None if state.knows(fact) else Taken(event=fact, at=at, attention=attention(fact, state, how))
 
 

@@ -6,6 +6,8 @@ Who somebody is, is looked up here; when that changes, their conversations are j
 import asyncio
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from brain import audience, prompt
 from brain.around import Neighbours, Reach
 from brain.attention import Manner, manner
@@ -135,6 +137,7 @@ class Manager:
             await self._registry.hear(fact)
             await self._settle(lanes)
         contact = self._contacts.of(fact)
+        fact = replace(fact, author=replace(fact.author, name=self._contacts.name_of(contact)))
         conversation = conversation_of(fact, contact)
         how = manner(
             fact,

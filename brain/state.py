@@ -158,6 +158,9 @@ class LaneState:
         """Where the conversation last was."""
         return next(reversed(self.routes.values()), None)
 
+    def has_spoken(self) -> bool:
+        return any(isinstance(one, Speak) for exchange in self.exchanges for one in exchange.decided.decisions)
+
     def in_flight(self) -> list[ActionView]:
         return [action for action in self.actions.values() if action.in_flight]
 
@@ -235,7 +238,7 @@ class LaneState:
                 self.overheard.append(heard)
                 del self.overheard[:-OVERHEARD_KEPT]
             return
-        if isinstance(fact, MessageReceived) and not control:
+        if isinstance(fact, MessageReceived):
             self.recent = [*self.recent[-RECENT_KEPT:], Opened(author=fact.author.address, at=fact.at)]
             self.robot_turns = self.robot_turns + 1 if fact.robot else 0
         self.undecided.append(heard)
