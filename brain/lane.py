@@ -14,7 +14,7 @@ from itertools import islice
 
 import msgspec
 
-from brain import beside, controls, joining, noting, outage, prompt
+from brain import beside, cards, controls, joining, noting, outage, prompt
 from brain.around import ALONE, Around
 from brain.attention import Manner, attention, is_looping
 from brain.entries import (
@@ -148,6 +148,7 @@ class Lane:
                 group.create_task(beside.count(self.journal, self._purse))
                 group.create_task(beside.rest_at_caps(self.journal, self._purse, self._rest))
             group.create_task(self._shows.follow(self.journal))
+            group.create_task(cards.keep(self.journal, self.frame.zone, self._now, self._pace))
 
     # --- what code decides -------------------------------------------------------------------------------------------
 
@@ -341,6 +342,8 @@ class Lane:
 
 
 def _take(fact: Fact, at: datetime, how: Manner, state: LaneState) -> Taken | None:
+    if isinstance(fact, MessageReceived) and fact.in_thread and not fact.addressed and state.has_spoken():
+        fact = msgspec.structs.replace(fact, addressed=True, by_name=False)  # the medium may have forgotten it
     return None if state.knows(fact) else Taken(event=fact, at=at, attention=attention(fact, state, how))
 
 
