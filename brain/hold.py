@@ -29,7 +29,7 @@ class Pace(Record, frozen=True, kw_only=True):
     longest_outage_seconds: float = 300.0
     card_seconds: float = 10.0
     card_rest_seconds: float = 5.0
-    progress_seconds: float = 3.0
+    progress_seconds: float = 2.0
     awake_seconds: float = 1800.0
 
 
