@@ -5,7 +5,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -259,6 +259,7 @@ def packages(config: Path | None, again: bool) -> None:
 @main.command(name="eval")
 @config_option
 @click.option("--model", default=None, help="Another one than the settings', with its key and address.")
+@click.option("--tool-calls", type=click.Choice(["native", "schema"]), default=None, help="Else as the settings say.")
 @click.option("--scenarios", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Others than our own.")
 @click.option("--half", type=click.Choice(["tuning", "held-out"]), default=None, help="Only one half of them.")
 @click.option("--parallel", type=click.IntRange(0, 64), default=0, help="At once; by itself what suits the server.")
@@ -267,6 +268,7 @@ def packages(config: Path | None, again: bool) -> None:
 def evaluation(
     config: Path | None,
     model: str | None,
+    tool_calls: Literal["native", "schema"] | None,
     scenarios: Path | None,
     half: str | None,
     parallel: int,
@@ -277,7 +279,13 @@ def evaluation(
     from frontdesk.evaluation.command import CannotEvaluate, Options, evaluate
 
     options = Options(
-        model=model, scenarios=scenarios, half=half or "", parallel=parallel, again=again, as_json=as_json
+        model=model,
+        tool_calls=tool_calls,
+        scenarios=scenarios,
+        half=half or "",
+        parallel=parallel,
+        again=again,
+        as_json=as_json,
     )
     try:
         sys.exit(asyncio.run(evaluate(_settings(config), options)))
