@@ -14,6 +14,7 @@ from actors.spending import Spending
 from actors.words import ChildAnswered, ChildAsked, ChildClosed, ChildEnded, ChildProgressed, ChildSpent
 from gateway.actions import Phase
 from gateway.events import ActionCommand, Answer, Ask, Interject, Pause, Person, Ref, Resume, Start, Stop
+from gateway.files import Attachment
 from gateway.journal import JournalClosed
 from gateway.llm.model import Usage
 
@@ -27,7 +28,7 @@ class Parent(Protocol):
     @property
     def held(self) -> bool: ...
 
-    def child_ended(self, key: str, text: str, end: Phase, spent: Spending) -> None: ...
+    def child_ended(self, key: str, text: str, end: Phase, spent: Spending, files: tuple[Attachment, ...]) -> None: ...
     def child_spent(self, key: str, model: str, usage: Usage) -> None: ...
     def child_answered(self, key: str, command: Ref, text: str) -> None: ...
     def child_asked(self, key: str, question: JobStarted) -> None: ...
@@ -64,8 +65,8 @@ class ParentLink:
     def held(self) -> bool:
         return self._parent.held
 
-    def child_ended(self, key: str, text: str, end: Phase, spent: Spending) -> None:
-        ended = ChildEnded(job=job_of(key), text=text, end=end, usd=spent.usd, tokens=spent.tokens)
+    def child_ended(self, key: str, text: str, end: Phase, spent: Spending, files: tuple[Attachment, ...]) -> None:
+        ended = ChildEnded(job=job_of(key), text=text, end=end, usd=spent.usd, tokens=spent.tokens, files=files)
         self._parent.happened(ended)
 
     def child_spent(self, key: str, model: str, usage: Usage) -> None:
@@ -117,6 +118,7 @@ class Children:
                 persist=False,
                 depth=parent.depth + 1,
                 only=job.only,
+                files=() if job.only else parent.files,
             ),
         )
         if actor.transcript.paused:  # born in its parent's state

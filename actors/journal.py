@@ -21,6 +21,7 @@ from actors.entries import (
     JobEnded,
     JobStarted,
     Notified,
+    Offered,
     Paused,
     Refused,
     Reminded,
@@ -45,6 +46,7 @@ from gateway.events import (
     ClarificationClosed,
     ClarificationRequested,
     CommandRefused,
+    FileOffered,
     Interject,
     Pause,
     Ref,
@@ -52,6 +54,7 @@ from gateway.events import (
     Start,
     Stop,
 )
+from gateway.files import Attachment
 from gateway.journal import Emitted, Outgoing, forget_emitted
 from gateway.record import Record, decode
 from gateway.seen import Seen
@@ -91,6 +94,7 @@ class ActionFrozen(Record, frozen=True, kw_only=True):
     seen: dict[str, tuple[int, int]]
     facts: int
     last_word_at: int = 0
+    offered: list[Attachment] = []
 
 
 class ActionState:
@@ -114,6 +118,7 @@ class ActionState:
         self.last_word: Interject | Pause | Resume | Stop | None = None  # handed down again after a restart
         self.last_word_at = 0  # which of the commands it was
         self.result = ""
+        self.offered: list[Attachment] = []  # files for the person
         self.spending = Spending()
         self.struggle = Struggle()
         self.word_at: datetime | None = None  # a person's last word
@@ -155,6 +160,7 @@ class ActionState:
             seen=self._seen.marks,
             facts=self._facts,
             last_word_at=self.last_word_at,
+            offered=self.offered,
         )
 
     def thaw(self, frozen: bytes) -> None:
@@ -172,6 +178,7 @@ class ActionState:
         self.word_at, self.idle_since = kept.word_at, kept.idle_since
         self.asleep, self.live, self.reminded = kept.asleep, kept.live, {*kept.reminded}
         self._seen, self._facts, self.last_word_at = Seen(kept.seen), kept.facts, kept.last_word_at
+        self.offered = kept.offered
 
     def knows(self, command: Ref) -> bool:
         return command in self._seen
@@ -304,6 +311,9 @@ class ActionState:
                 self._change(doing=text)
             case Notified(text=text):
                 self._fact(ActionProgressed, text=text)
+            case Offered(file=file):
+                self.offered.append(file)
+                self._fact(FileOffered, file=file)
             case Hibernated():
                 self._change("hibernated")
             case Responded() | Closed() | Failed() | Stopped():

@@ -350,7 +350,8 @@ class ActionHost:
             log.exception("action %s failed", child.key)
             if child.parent is not None:
                 text = "it failed inside; what it had done by then is not known"
-                child.parent.child_ended(child.key, text, "failed", child.state.spending)
+                state = child.state
+                child.parent.child_ended(child.key, text, "failed", state.spending, tuple(state.offered))
         else:
             await child.journal.release()
         finally:

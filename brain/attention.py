@@ -1,5 +1,6 @@
 """The rules before any model: which facts open a turn, which are decided by code, which are only kept. Pure."""
 
+from brain import changes
 from brain.controls import is_control
 from brain.entries import Attention
 from brain.state import LaneState
@@ -10,6 +11,9 @@ from gateway.events import (
     ClarificationClosed,
     ControlPressed,
     Fact,
+    FileOffered,
+    MessageDeleted,
+    MessageReacted,
     MessageReceived,
     SendClosed,
 )
@@ -19,10 +23,10 @@ def attention(fact: Fact, state: LaneState) -> Attention:
     match fact:
         case ControlPressed():
             return "control"
-        case MessageReceived(text=text):
-            if not (fact.private or fact.addressed):
-                return "keep"
-            return "control" if is_control(text) else "turn"
+        case MessageReceived():
+            return _to_message(fact, state)
+        case MessageDeleted() | MessageReacted() | FileOffered():
+            return "keep"
         case SendClosed(outcome=outcome):
             return "turn" if outcome in ("failed", "unknown") else "keep"
         case ActionChanged() | ClarificationClosed():
@@ -32,3 +36,14 @@ def attention(fact: Fact, state: LaneState) -> Attention:
             return "control" if action and action.by_control else "turn"
         case _:
             return "turn"
+
+
+def _to_message(fact: MessageReceived, state: LaneState) -> Attention:
+    """An edit opens a turn where it changes what is read; one of a command does not run it again."""
+    if changes.says_nothing_new(fact, state):
+        return "keep"
+    if not (fact.private or fact.addressed or changes.is_part_of_the_turn(fact, state)):
+        return "keep"
+    if is_control(fact.text):
+        return "keep" if fact.edited else "control"
+    return "turn"

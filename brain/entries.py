@@ -8,6 +8,7 @@ from typing import Literal
 
 from gateway.addresses import Route
 from gateway.events import Fact, Person, Ref
+from gateway.files import Attachment
 from gateway.journal import Emitted, Owned, Released
 from gateway.llm.model import Usage
 from gateway.record import Tagged
@@ -26,6 +27,15 @@ class Speak(Tagged, frozen=True, kw_only=True):
     text: str
     answers: tuple[str, ...] = ()
     by_tool: bool = False
+    files: tuple[Attachment, ...] = ()
+
+
+class React(Tagged, frozen=True, kw_only=True):
+    """An emoji to the message that `route` answers."""
+
+    route: Route
+    emoji: str
+    answers: tuple[str, ...] = ()
 
 
 class Wait(Tagged, frozen=True, kw_only=True):
@@ -44,6 +54,7 @@ class Act(Tagged, frozen=True, kw_only=True):
     route: Route
     context: str = ""
     persist: bool = True
+    files: tuple[Attachment, ...] = ()
 
 
 class Steer(Tagged, frozen=True, kw_only=True):
@@ -55,6 +66,7 @@ class Steer(Tagged, frozen=True, kw_only=True):
     text: str = ""
     question: str = ""
     via: str = ""
+    files: tuple[Attachment, ...] = ()
 
 
 class Withdraw(Tagged, frozen=True, kw_only=True):
@@ -62,7 +74,7 @@ class Withdraw(Tagged, frozen=True, kw_only=True):
     send: Ref
 
 
-Decision = Speak | Wait | Act | Steer | Withdraw
+Decision = Speak | React | Wait | Act | Steer | Withdraw
 
 
 # --- journal entries -------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ Only refused calls and an empty answer are asked about again within the turn; no
 from collections.abc import Callable
 from datetime import datetime
 
-from brain import outage, prompt
+from brain import files, outage, prompt
 from brain.contacts import May
 from brain.entries import Decision
 from brain.reading import Read, read
@@ -50,7 +50,7 @@ async def generate(
         request = Request(messages=[*request.messages, *_mended(generation, found, mend)], tools=request.tools)
         generation = await model.generate(request, on_spent)
         usage = _sum(usage, generation.usage)
-    made = tuple(decisions) or outage.nothing_came(turn)
+    made = (*files.not_taken(turn), *(tuple(decisions) or outage.nothing_came(turn)))
     return Made(decisions=made, model=generation.model, usage=usage, why=why)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from brain import controls, noting, outage, prompt
+from brain import changes, controls, noting, outage, prompt
 from brain.attention import attention
 from brain.contacts import May
 from brain.entries import Decided, Decider, Decision, LaneEntry, Spent, Taken, Wait
@@ -67,6 +67,9 @@ class Lane:
         self._shows.again(self.journal.state)
 
     async def run(self) -> None:
+        for item in self.journal.state.undecided:  # as if it had come now: more of it may be on its way
+            if isinstance(item.fact, MessageReceived) and item.fact.album is not None:
+                self._arrived[item.fact.identity] = asyncio.get_running_loop().time()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.journal.run())
             group.create_task(self._turns())
@@ -136,8 +139,9 @@ class Lane:
     async def _turn(self) -> None:
         deadline = asyncio.get_running_loop().time() + self._pace.turn_seconds
         try:
-            for restarts in range(self._pace.max_restarts + 1):
-                last = restarts == self._pace.max_restarts or asyncio.get_running_loop().time() > deadline
+            restarts = 0
+            while _has_events(self.journal.state):  # what it was about may have been taken back
+                last = restarts >= self._pace.max_restarts or asyncio.get_running_loop().time() > deadline
                 turn = Turn(heard=_events(self.journal.state), state=self.journal.state)
                 interrupts = turn.state.interrupts
                 self._shows.typing(turn.heard, True)
@@ -145,6 +149,7 @@ class Lane:
                 if made is not None and await self._commit(turn, made, None if last else interrupts):
                     self._outage_pause_seconds = self._pace.outage_seconds
                     return
+                restarts += not changes.goes_on_only(turn.heard, self.journal.state)
         except ModelError as error:
             self._shows.typing((), False)
             await self._bear(error)

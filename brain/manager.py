@@ -18,7 +18,7 @@ from brain.state import LaneState
 from gateway import live
 from gateway.broker.protocol import Broker, Deposed
 from gateway.clock import Now
-from gateway.events import ControlPressed, Fact, MessageReceived
+from gateway.events import Fact, MediumFact, MessageReceived
 from gateway.holding import Guard
 from gateway.journal import Journal, JournalClosed, acknowledge
 from gateway.keeping import Consumed
@@ -86,13 +86,14 @@ class Manager:
             self._operator(f"A stored fact cannot be read and is set aside: {error}")
             return None
         contact = None
-        if isinstance(fact, MessageReceived | ControlPressed):
+        if isinstance(fact, MediumFact):
             contact = self._contacts.of(fact)
             if contact is None:
-                self._operator(
-                    f"{fact.author.address} ({fact.author.name}) wrote and is not a contact, so nobody answers: add "
-                    "the address to a [[contacts]] entry, or set access.unknown."
-                )
+                if isinstance(fact, MessageReceived):
+                    self._operator(
+                        f"{fact.author.address} ({fact.author.name}) wrote and is not a contact, so nobody answers: "
+                        "add the address to a [[contacts]] entry, or set access.unknown."
+                    )
                 return None
             conversation = conversation_of(fact, contact)
         else:

@@ -8,18 +8,26 @@ from brain.entries import Decided
 from brain.working import ActionView
 from gateway.addresses import Route
 from gateway.events import Fact, Outcome, Ref
+from gateway.files import Attachment
 from gateway.journal import Outgoing
 from gateway.llm.model import Message
 from gateway.record import Record
 
 
 class Heard(msgspec.Struct):
-    """A fact in the prompt's order. `label` is its short reference: m12 for a message, a3 for an action's fact."""
+    """A fact in the prompt's order. `label` is its short reference: m12 for a message, a3 for an action's fact.
+
+    `files` are the references of those that came with it, for each that is here. `about` is the reference of the
+    message that it edits, deletes or puts an emoji to, `before` what that said.
+    """
 
     label: str
     fact: Fact
     at: datetime
     control: bool = False
+    files: tuple[str, ...] = ()
+    about: str = ""
+    before: str = ""
 
 
 class Exchange(msgspec.Struct):
@@ -63,3 +71,5 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     identities: bytes
     seen: dict[str, tuple[int, int]]
     timer: Timer | None = None
+    files: dict[str, Attachment] = {}
+    files_made: int = 0

@@ -6,6 +6,7 @@ for ever. Mutable behind `apply`: copying on each entry would make a long conver
 
 import msgspec
 
+from brain import changes
 from brain.emission import action_key, emissions
 from brain.entries import Act, Decided, Decision, LaneEntry, Spent, Steer, Taken, Wait
 from brain.parts import Exchange, Heard, LaneFrozen, SendView, Timer
@@ -18,6 +19,10 @@ from gateway.events import (
     ClarificationRequested,
     ControlPressed,
     Fact,
+    FileOffered,
+    MediumFact,
+    MessageDeleted,
+    MessageReacted,
     MessageReceived,
     Person,
     Ref,
@@ -26,12 +31,14 @@ from gateway.events import (
     TimerFired,
     identity_of,
 )
+from gateway.files import Attachment
 from gateway.journal import Emitted, Outgoing, Owned, Released, forget_emitted
 from gateway.record import decode
 from gateway.seen import Identities, Seen
 
 EXCHANGES_KEPT, EXCHANGES_CUT_TO = 120, 80  # cut in strides, so that the prompt's prefix stays the same in between
 CLOSED_SENDS_KEPT = 50
+FILES_KEPT = 200
 
 
 class LaneState:
@@ -52,6 +59,8 @@ class LaneState:
         self.outage = False  # the person was told that the model cannot be reached
         self.actions_made = 0
         self.live = 0  # rises whenever what is in flight looks different
+        self.files: dict[str, Attachment] = {}  # by their references, the newest last
+        self._files_made = 0
         self._identities = Identities()
         self._seen = Seen()
         self._messages = 0
@@ -77,6 +86,8 @@ class LaneState:
             identities=self._identities.freeze(),
             seen=self._seen.marks,
             timer=self.timer,
+            files=self.files,
+            files_made=self._files_made,
         )
 
     def thaw(self, frozen: bytes) -> None:
@@ -87,12 +98,13 @@ class LaneState:
         self.interrupts, self.turns, self.turns_alone = kept.interrupts, kept.turns, kept.turns_alone
         self.crashes, self.outage, self.live = kept.crashes, kept.outage, kept.live
         self.actions_made, self._messages, self.timer = kept.actions_made, kept.messages, kept.timer
+        self.files, self._files_made = kept.files, kept.files_made
         self._identities, self._seen = Identities(kept.identities), Seen(kept.seen)
 
     # --- what may be asked -------------------------------------------------------------------------------------------
 
     def knows(self, fact: Fact) -> bool:
-        if isinstance(fact, MessageReceived | ControlPressed):
+        if isinstance(fact, MediumFact):
             return fact.identity in self._identities
         return fact.ref in self._seen
 
@@ -115,6 +127,8 @@ class LaneState:
         """Where a reply to it belongs: its own place, or for an action's fact the place of the request."""
         match heard.fact:
             case MessageReceived(route=route) | ControlPressed(route=route):
+                return route
+            case MessageDeleted(route=route) | MessageReacted(route=route):
                 return route
             case TimerFired():
                 return self.route
@@ -149,21 +163,58 @@ class LaneState:
         if not self.undecided:
             self.crashes = 0
         fact, control = taken.event, taken.attention == "control"
-        heard = Heard(label=self._label(fact), fact=fact, at=taken.at, control=control)
-        if taken.attention == "keep":
-            if isinstance(fact, MessageReceived):
-                self.overheard.append(heard)
+        if isinstance(fact, MessageReceived) and self._identify(fact):
             return
-        self.undecided.append(heard)
-        if not control and not isinstance(fact, ActionProgressed):
-            self.interrupts += 1
+        heard = Heard(label=self._label(fact), fact=fact, at=taken.at, control=control, files=self._keep_files(fact))
+        if isinstance(fact, changes.Change):
+            self.interrupts += changes.note(self, heard)
+        elif isinstance(fact, MessageReceived) and fact.edited:
+            self._edit(heard, fact, opens=taken.attention == "turn")
+        elif taken.attention == "keep":
+            if isinstance(fact, MessageReceived | FileOffered):
+                self.overheard.append(heard)
+        else:
+            self.undecided.append(heard)
+            if isinstance(fact, MessageReceived):
+                changes.gather(self, fact)
+            if not control and not isinstance(fact, ActionProgressed):
+                self.interrupts += 1
+
+    def _identify(self, fact: MessageReceived) -> bool:
+        """True when it is only to be known as taken."""
+        self._identities.add(fact.identity)
+        return changes.says_nothing_new(fact, self)
+
+    def _edit(self, heard: Heard, fact: MessageReceived, *, opens: bool) -> None:
+        if not changes.replace(self, heard, opens=opens):
+            self._messages += 1
+            original = changes.known(fact.message, self)
+            about = original.label if original else ""
+            text = original.fact.text if original and isinstance(original.fact, MessageReceived) else fact.before
+            fresh = msgspec.structs.replace(heard, label=f"m{self._messages}", about=about, before=text)
+            (self.undecided if opens else self.overheard).append(fresh)
+        self.interrupts += opens
+
+    def _keep_files(self, fact: Fact) -> tuple[str, ...]:
+        """A reference for each that is here."""
+        files = (
+            fact.files if isinstance(fact, MessageReceived) else (fact.file,) if isinstance(fact, FileOffered) else ()
+        )
+        labels = []
+        for file in files:
+            if file.is_here:
+                self._files_made += 1
+                labels.append(f"f{self._files_made}")
+                self.files[labels[-1]] = file
+        for label in list(self.files)[:-FILES_KEPT]:
+            del self.files[label]
+        return tuple(labels)
 
     def _label(self, fact: Fact) -> str:
         """Notes the fact, and answers with its short reference."""
         match fact:
-            case MessageReceived():
-                self._identities.add(fact.identity)
-                self._messages += 1
+            case MessageReceived(edited=edited):
+                self._messages += not edited  # of an edit it is known later whether it is a message of its own
                 self.routes.pop(fact.route.medium, None)
                 self.routes[fact.route.medium] = fact.route
                 self.turns_alone = 0
@@ -172,6 +223,9 @@ class LaneState:
                 self._identities.add(fact.identity)
                 self.turns_alone = 0
                 return fact.action
+            case MessageDeleted() | MessageReacted():
+                self._identities.add(fact.identity)
+                return "change"
             case SendClosed():
                 self._seen.add(fact.ref)
                 self._close_send(fact)
@@ -218,7 +272,7 @@ class LaneState:
             self._follow(decision, decided)
         for item in outgoing:
             if isinstance(item.body, Send):
-                self.sends[item.ref] = SendView(route=item.body.route, text=item.body.text)
+                self.sends[item.ref] = SendView(route=item.body.route, text=_shown(item.body))
         self.outgoing += outgoing
         self.exchanges.append(Exchange(heard=heard, decided=decided))
         if len(self.exchanges) > EXCHANGES_KEPT:
@@ -238,6 +292,10 @@ class LaneState:
                 self.actions[key].steered(decision, by_control=decided.by == "control")
             case _:
                 pass
+
+
+def _shown(send: Send) -> str:
+    return " ".join(part for part in (send.text or send.reaction, *(f"[{file.name}]" for file in send.files)) if part)
 
 
 class Turn(msgspec.Struct, frozen=True):

@@ -7,6 +7,8 @@ same verbs come as fixed tools with an `action` argument, because providers cap 
 import re
 from typing import Any, Literal
 
+import msgspec
+
 from brain.entries import Steering
 from brain.state import LaneState
 from brain.working import ActionView
@@ -17,7 +19,11 @@ from gateway.record import Record
 MANY = 20
 _NOT_NAME = re.compile(r"[^a-z0-9]+")
 
-Kind = Literal["send_message", "wait", "act"] | Steering
+REACTS = ("telegram", "slack")  # mediums on which an emoji can be put to a message
+EMOJIS = ("👍", "👎", "❤", "🎉", "👀", "🙏", "😁", "🤔", "👌", "🔥", "😢", "💯")
+LISTS = ("attach", "files")
+
+Kind = Literal["send_message", "react", "wait", "act"] | Steering
 
 ABOUT: dict[Steering, str] = {
     "interject": "Pass a correction or a follow-up to {what}.",
@@ -48,7 +54,7 @@ def legal(state: LaneState, *, may_act: bool, may_steer: bool) -> tuple[Legal, .
     """In an order that changes only at its end, so that the provider's cache of the tools holds as long as possible."""
     tools = [_send_message(state), _WAIT]
     if may_act:
-        tools.append(_ACT)
+        tools.append(_with_files(_ACT, state))
     if may_steer:
         in_flight = state.in_flight()
         completed = [action for action in state.actions.values() if not action.in_flight]
@@ -56,7 +62,17 @@ def legal(state: LaneState, *, may_act: bool, may_steer: bool) -> tuple[Legal, .
             tools += _fixed([*in_flight, *completed])
         else:
             tools += [tool for action in [*in_flight, *completed] for tool in _own(action)]
+        tools = [tools[0], *(_with_files(tool, state) for tool in tools[1:])]
+    if any(medium in REACTS for medium in state.routes):
+        tools.append(_REACT)
     return tuple(tools)
+
+
+def _with_files(tool: Legal, state: LaneState) -> Legal:
+    """Once there are any."""
+    if not state.files or tool.kind not in ("act", "interject", "answer") or "files" in tool.optional:
+        return tool
+    return msgspec.structs.replace(tool, optional=(*tool.optional, "files"))
 
 
 def render(tools: tuple[Legal, ...]) -> list[Tool]:
@@ -91,14 +107,25 @@ _ACT = Legal(
 )
 
 
+_REACT = Legal(
+    name="react",
+    kind="react",
+    about="Put an emoji to a message, instead of words. to: its reference, if not the last.",
+    required=("emoji",),
+    optional=("to",),
+    choices={"emoji": EMOJIS},
+)
+
+
 def _send_message(state: LaneState) -> Legal:
     mediums = tuple(state.routes)
+    attach = ("attach",) if state.files else ()
     return Legal(
         name="send_message",
         kind="send_message",
         about="Reply in a chosen place; plain text does it where the last message came from.",
         required=("text",),
-        optional=("reply_to", "medium") if len(mediums) > 1 else ("reply_to",),
+        optional=("reply_to", *(("medium",) if len(mediums) > 1 else ()), *attach),
         choices={"medium": mediums} if len(mediums) > 1 else {},
     )
 
@@ -157,6 +184,8 @@ def _function(tool: Legal) -> dict[str, Any]:
 def _property(name: str, tool: Legal) -> dict[str, Any]:
     if name == "persist":
         return {"type": "boolean"}
+    if name in LISTS:
+        return {"type": "array", "items": {"type": "string"}}
     if name in tool.choices:
         return {"type": "string", "enum": list(tool.choices[name])}
     return {"type": "string"}

@@ -42,7 +42,7 @@ from gateway.broker.protocol import Broker, Shared, Unconfirmed
 from gateway.clock import utc_now
 from gateway.events import MediumFact, Person, identity_of
 from gateway.holding import Guard, Role, supervise
-from gateway.journal import publish
+from gateway.journal import publish, store_blob
 from gateway.keeping import Keeper
 from gateway.live import LiveSignal
 from gateway.llm.model import Model
@@ -194,7 +194,9 @@ class App:
         broker.signal(live.AGAIN, b"")
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(medium.receive(publish_fact), name=f"receive {medium.account}")
+                group.create_task(
+                    medium.receive(publish_fact, partial(store_blob, broker)), name=f"receive {medium.account}"
+                )
                 group.create_task(Outbox(broker, medium, guard, self.worker).run(), name=f"send {medium.account}")
                 group.create_task(_show(medium, signals), name=f"show {medium.account}")
                 if medium.name == "local":
@@ -283,6 +285,8 @@ class App:
             told=actor_prompt.granted((one.name, one.host) for one in secrets),
             waiting=lambda key, after: host.waiting(key, after),  # noqa: PLW0108 - the host is made below
             check=guard.check,
+            keep=partial(store_blob, broker),
+            blob=broker.get_blob,
             sandboxes=partial(sandboxes.running, folder),
         )
         sharing = Beside(cast(Shared, broker), guard.lease, self._machine) if is_shared(settings) else Alone(broker)

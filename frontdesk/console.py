@@ -10,7 +10,7 @@ from actors.journal import ActionState
 from brain import prompt
 from brain.contacts import Contact, owner
 from brain.controls import status
-from brain.entries import Act, Decision, LaneEntry, Speak, Steer, Wait, Withdraw
+from brain.entries import Act, Decision, LaneEntry, React, Speak, Steer, Wait, Withdraw
 from brain.parts import Exchange
 from brain.state import LaneState
 from brain.working import ActionView
@@ -95,7 +95,10 @@ def _decision(decision: Decision, state: LaneState, ref: Ref) -> str:
         case Speak(route=route, text=text):
             send = state.sends.get(ref)
             end = f", {send.outcome or 'on its way'}" if send else ""
-            return f"**said** on {route.medium}{end}: {text[:300]}"
+            attached = "".join(f" [{file.name}]" for file in decision.files)
+            return f"**said** on {route.medium}{end}: {text[:300]}{attached}"
+        case React(route=route, emoji=emoji):
+            return f"**put** {emoji} on {route.medium}"
         case Wait(reason=reason):
             return f"**stayed silent**: {reason}"
         case Act(name=name, query=query, by=by):

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from gateway.addresses import Address, Route
+from gateway.files import Attachment
 from gateway.record import Record, Tagged
 
 
@@ -35,8 +36,19 @@ class Person(Record, frozen=True, kw_only=True):
 # --- facts -----------------------------------------------------------------------------------------------------------
 
 
+class Album(Record, frozen=True, kw_only=True):
+    """What belongs together though the platform tells it in pieces; `place` is their order."""
+
+    id: str
+    place: int
+
+
 class MessageReceived(Tagged, frozen=True, kw_only=True):
-    """`identity` is the platform's own (account, kind, id, version), good for ever."""
+    """`identity` is the platform's own (account, kind, id, version), good for ever.
+
+    An edit is a version of its own, with the new words whole; `before` is what it said until then, where that is
+    known, and `edited` tells it from a message.
+    """
 
     identity: str
     route: Route
@@ -45,6 +57,40 @@ class MessageReceived(Tagged, frozen=True, kw_only=True):
     at: datetime
     private: bool = True
     addressed: bool = True
+    files: tuple[Attachment, ...] = ()
+    album: Album | None = None
+    edited: bool = False
+    before: str = ""
+
+    @property
+    def message(self) -> str:
+        """The same for all versions of it."""
+        return self.identity.rpartition("/")[0] or self.identity
+
+
+class MessageDeleted(Tagged, frozen=True, kw_only=True):
+    """Its author took it back. `message` is as in `MessageReceived`; the author is who wrote it."""
+
+    identity: str
+    message: str
+    route: Route
+    author: Person
+    at: datetime
+    private: bool = True
+
+
+class MessageReacted(Tagged, frozen=True, kw_only=True):
+    """Someone put an emoji to a message, or took it away. `own`: it is one of the assistant's."""
+
+    identity: str
+    message: str
+    route: Route
+    author: Person
+    at: datetime
+    emoji: str
+    removed: bool = False
+    own: bool = False
+    private: bool = True
 
 
 class ControlPressed(Tagged, frozen=True, kw_only=True):
@@ -105,6 +151,15 @@ class ActionResponded(Tagged, frozen=True, kw_only=True):
     conversation: str
     action: str
     text: str
+
+
+class FileOffered(Tagged, frozen=True, kw_only=True):
+    """An action has made a file for the person; whoever speaks with them sends it. Opens no turn."""
+
+    ref: Ref
+    conversation: str
+    action: str
+    file: Attachment
 
 
 class ClarificationRequested(Tagged, frozen=True, kw_only=True):
@@ -172,32 +227,38 @@ ActionFact = (
     ActionChanged
     | ActionProgressed
     | ActionResponded
+    | FileOffered
     | ClarificationRequested
     | ClarificationClosed
     | ActionAnswered
     | ActionEnded
     | CommandRefused
 )
-MediumFact = MessageReceived | ControlPressed
+MediumFact = MessageReceived | MessageDeleted | MessageReacted | ControlPressed
 Fact = MediumFact | SendClosed | ActionFact | TimerFired
 
 
 def identity_of(fact: Fact) -> str:
     """By which a fact is taken once: the platform's own identity, or its ref."""
-    return fact.identity if isinstance(fact, MessageReceived | ControlPressed) else str(fact.ref)
+    return fact.identity if isinstance(fact, MediumFact) else str(fact.ref)
 
 
 # --- commands --------------------------------------------------------------------------------------------------------
 
 
 class Send(Tagged, frozen=True, kw_only=True):
-    """One whole message, in the model's Markdown; the medium splits it by its own units. Not sent after `until`."""
+    """One whole message, in the model's Markdown; the medium splits it by its own units. Not sent after `until`.
+
+    With `reaction` it is that emoji, put to the message that the route answers, and nothing else.
+    """
 
     ref: Ref
     conversation: str
     route: Route
     text: str
     until: datetime | None = None
+    files: tuple[Attachment, ...] = ()
+    reaction: str = ""
 
 
 class WithdrawSend(Tagged, frozen=True, kw_only=True):
@@ -225,6 +286,7 @@ class Start(Tagged, frozen=True, kw_only=True):
     persist: bool = True
     depth: int = 0
     only: str = ""
+    files: tuple[Attachment, ...] = ()
 
 
 class Interject(Tagged, frozen=True, kw_only=True):
@@ -237,6 +299,7 @@ class Interject(Tagged, frozen=True, kw_only=True):
     text: str
     via: str = ""
     at: datetime | None = None
+    files: tuple[Attachment, ...] = ()
 
 
 class Ask(Tagged, frozen=True, kw_only=True):
@@ -278,6 +341,7 @@ class Answer(Tagged, frozen=True, kw_only=True):
     by: Person
     question: str
     text: str
+    files: tuple[Attachment, ...] = ()
 
 
 ActionCommand = Start | Interject | Ask | Pause | Resume | Stop | Answer

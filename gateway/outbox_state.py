@@ -9,6 +9,7 @@ from datetime import datetime
 import msgspec
 
 from gateway.events import OutboxCommand, Outcome, Ref, Send, SendClosed, WithdrawSend
+from gateway.files import Attachment
 from gateway.journal import Emitted, Outgoing, Owned, Released, forget_emitted
 from gateway.record import Record, Tagged, decode
 from gateway.seen import Seen
@@ -17,11 +18,15 @@ Room = tuple[str, str, str | None]  # as in `Route.room`
 
 
 class Queued(Tagged, frozen=True, kw_only=True):
-    """`parts` are fixed here, so that a restart splits nothing differently. `withdrew`: the withdrawal came in time."""
+    """`parts` are fixed here, so that a restart splits nothing differently. `withdrew`: the withdrawal came in time.
+
+    `carried` is how many of the message's files go with each part, in order; none where it is left out.
+    """
 
     command: OutboxCommand
     parts: tuple[str, ...] = ()
     withdrew: bool = False
+    carried: tuple[int, ...] = ()
 
 
 class Attempting(Tagged, frozen=True, kw_only=True):
@@ -61,6 +66,13 @@ class Item(msgspec.Struct):
     part: int = 0
     attempting: bool = False
     attempts: int = 0
+    carried: tuple[int, ...] = ()
+
+    @property
+    def files(self) -> tuple[Attachment, ...]:
+        """That go with the next part."""
+        before = sum(self.carried[: self.part])
+        return self.send.files[before : before + sum(self.carried[self.part : self.part + 1])]
 
 
 class OutboxFrozen(Record, frozen=True, kw_only=True):
@@ -105,9 +117,9 @@ class OutboxState:
 
     def apply(self, entry: Entry) -> None:
         match entry:
-            case Queued(command=Send() as send, parts=parts):
+            case Queued(command=Send() as send, parts=parts, carried=carried):
                 self._seen.add(send.ref)
-                self.open[send.ref] = Item(send=send, parts=parts)
+                self.open[send.ref] = Item(send=send, parts=parts, carried=carried)
                 if not parts:
                     self._close(send.ref, "failed", "there is nothing to send")
             case Queued(command=command, withdrew=withdrew):

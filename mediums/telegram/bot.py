@@ -59,9 +59,9 @@ class Sender:
         request = _Request(http)
         self._bot = Bot(token, base_url=f"{api_base}/bot", request=request, get_updates_request=request)
 
-    async def send(self, message: SendMessage) -> None:
-        """https://core.telegram.org/bots/api#sendmessage"""
-        await _honest(
+    async def send(self, message: SendMessage) -> int:
+        """The message's number. https://core.telegram.org/bots/api#sendmessage"""
+        sent = await _honest(
             self._bot.send_message(
                 message.chat,
                 message.text if message.html is None else message.html,
@@ -70,15 +70,16 @@ class Sender:
                 reply_parameters=None if message.reply_to is None else ReplyParameters(message.reply_to),
             )
         )
+        return int(sent.message_id)
 
     async def typing(self, chat: int, thread: int | None) -> None:
         """Shown for five seconds: https://core.telegram.org/bots/api#sendchataction"""
         await _honest(self._bot.send_chat_action(chat, ChatAction.TYPING, thread))
 
 
-async def _honest(call: Any) -> None:
+async def _honest(call: Any) -> Any:
     try:
-        await call
+        return await call
     except _Failed as error:
         raise RequestFailed(error.failure) from None
     except TelegramError as error:

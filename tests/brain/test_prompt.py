@@ -82,7 +82,11 @@ def test_tools_exist_only_while_they_are_legal() -> None:
     talk.hears(ActionEnded(ref=Ref("act", 1), conversation="p-ana", action=key, end="stopped", text="gone"))
     names = {tool.name for tool in legal(talk.state, may_act=True, may_steer=True)}
     assert {name for name in names if "booking" in name} == {"ask_booking__a1"}
-    assert {tool.name for tool in legal(talk.state, may_act=False, may_steer=False)} == {"send_message", "wait"}
+    assert {tool.name for tool in legal(talk.state, may_act=False, may_steer=False)} == {
+        "send_message",
+        "wait",
+        "react",
+    }
 
 
 def test_beyond_twenty_actions_the_verbs_are_fixed_tools() -> None:
@@ -90,7 +94,10 @@ def test_beyond_twenty_actions_the_verbs_are_fixed_tools() -> None:
     for n in range(21):
         talk.starts(f"task {n}")
     tools = legal(talk.state, may_act=True, may_steer=True)
-    assert [tool.name for tool in tools] == ["send_message", "wait", "act", "interject", "ask", "pause", "stop"]
+    assert [tool.name for tool in tools] == [
+        *("send_message", "wait", "act", "interject", "ask", "pause", "stop"),
+        "react",
+    ]
     enum = render(tools)[3]["function"]["parameters"]["properties"]["action"]["enum"]
     assert enum == [f"a{n}" for n in range(1, 22)]
 

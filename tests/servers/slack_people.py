@@ -53,6 +53,13 @@ class Person:
     def edits(self, message: Payload, text: str, **fields: Any) -> Payload:
         return self.server.edit(message, text, fields)
 
+    def reacts(self, name: str, channel: Channel, ts: str, author: str, *, removed: bool = False) -> None:
+        """`author` is the id of whose message it is."""
+        item = {"type": "message", "channel": channel.id, "ts": ts}
+        kind = "reaction_removed" if removed else "reaction_added"
+        at = self.server.next_ts()
+        self.server.event(type=kind, user=self.id, reaction=name, item_user=author, item=item, event_ts=at)
+
     def deletes(self, message: Payload) -> None:
         self.server.event(
             type="message",
@@ -70,6 +77,11 @@ class Person:
 class Shown:
     """A message of the bot. `text` is what is read, `raw` what was sent, `notified` who is called by it."""
 
+    @dataclass(frozen=True)
+    class File:
+        name: str
+        data: bytes
+
     channel: str
     text: str
     raw: str
@@ -77,6 +89,7 @@ class Shown:
     thread: str | None
     ts: str
     at: float
+    file: File | None = None
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,12 @@ class Person:
     def edits(self, message: Payload, text: str, **fields: Any) -> Payload:
         return self.server.edit(message, text, fields)
 
+    def reacts(self, message: "Payload | Shown", *new: str, old: tuple[str, ...] = ()) -> None:
+        """`new` is what stands there then, `old` what did."""
+        shown = isinstance(message, Shown)
+        chat, number = (message.chat, message.message_id) if shown else (message["chat"]["id"], message["message_id"])
+        self.server.react(self.user, chat, number, old, new)
+
     def blocks(self) -> None:
         self.server.blocked.add(self.id)
 
@@ -44,6 +50,14 @@ class Person:
 class Shown:
     """A message of the bot. `text` is what is read, `html` what was sent, `at` on the monotonic clock."""
 
+    @dataclass(frozen=True)
+    class File:
+        """`kind` is how it is shown: photo or document."""
+
+        kind: str
+        name: str
+        data: bytes
+
     chat: int
     text: str
     html: str
@@ -52,6 +66,7 @@ class Shown:
     reply_to: int | None
     at: float
     message_id: int
+    file: File | None = None
 
 
 @dataclass(frozen=True)
