@@ -3,7 +3,7 @@
 from typing import Any
 
 from actors.entries import ActionEntry, Briefed, Closed, Failed, Generated, Responded, Spent, Stopped
-from actors.journal import ActionFrozen
+from actors.frozen import ActionFrozen
 from gateway.broker.protocol import Stored
 from gateway.events import Start
 from gateway.journal import unstamped

@@ -124,7 +124,7 @@ def question(actor: "Actor", text: str, arguments: dict[str, Any], **waiting: An
 
 
 async def _act(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
-    await actor.start_child(_text(arguments, "query"), str(arguments.get("name") or ""), call=call.id)
+    await actor.children.begin(actor, _text(arguments, "query"), str(arguments.get("name") or ""), call=call.id)
 
 
 async def _steer(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:

@@ -5,39 +5,23 @@ it again after a crash is harmless.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from actors import calls
 from actors.entries import JobStarted
-from actors.spending import Spending
-from actors.words import ChildAnswered, ChildAsked, ChildClosed, ChildEnded, ChildProgressed, ChildSpent
-from gateway.actions import Phase
+from actors.inbox import Gone
+from actors.parent import Parent, ParentLink, child_key
+from actors.words import ChildAnswered
 from gateway.events import ActionCommand, Answer, Ask, Interject, Pause, Person, Ref, Resume, Start, Stop
-from gateway.files import Attachment
 from gateway.journal import JournalClosed
-from gateway.llm.model import Usage
 
 if TYPE_CHECKING:
     from actors.actor import Actor
 
 
-class Parent(Protocol):
-    """What a child can say upward; none of it waits. `held`: nothing below may generate, the budget is used up."""
-
-    @property
-    def held(self) -> bool: ...
-
-    def child_ended(self, key: str, text: str, end: Phase, spent: Spending, files: tuple[Attachment, ...]) -> None: ...
-    def child_spent(self, key: str, model: str, usage: Usage) -> None: ...
-    def child_answered(self, key: str, command: Ref, text: str) -> None: ...
-    def child_asked(self, key: str, question: JobStarted) -> None: ...
-    def child_closed(self, key: str, question: str) -> None: ...
-    def child_progressed(self, key: str, text: str) -> None: ...
-
-
 Opens = Callable[[str, Parent], Awaitable["Actor"]]
-
 
 ASK_TRIES = 3
 
@@ -45,48 +29,6 @@ ASK_TRIES = 3
 def own_voice(start: Start) -> Person:
     """As whom a worker speaks to those below it: with the rights of its person."""
     return Person(address=start.by.address, name=f"the worker for {start.by.name}")
-
-
-def child_key(parent: str, job: str) -> str:
-    return f"{parent}--{job}"
-
-
-def job_of(key: str) -> str:
-    return key.rpartition("--")[2]
-
-
-class ParentLink:
-    """A child's way upward: only happenings in its parent's inbox."""
-
-    def __init__(self, parent: "Actor") -> None:
-        self._parent = parent
-
-    @property
-    def held(self) -> bool:
-        return self._parent.held
-
-    def child_ended(self, key: str, text: str, end: Phase, spent: Spending, files: tuple[Attachment, ...]) -> None:
-        ended = ChildEnded(job=job_of(key), text=text, end=end, usd=spent.usd, tokens=spent.tokens, files=files)
-        self._parent.happened(ended)
-
-    def child_spent(self, key: str, model: str, usage: Usage) -> None:
-        self._parent.happened(ChildSpent(job=job_of(key), model=model, usage=usage))
-
-    def child_answered(self, key: str, command: Ref, text: str) -> None:
-        self._parent.happened(ChildAnswered(job=job_of(key), command=command, text=text))
-
-    def child_asked(self, key: str, question: JobStarted) -> None:
-        self._parent.happened(ChildAsked(job=job_of(key), question=question))
-
-    def child_closed(self, key: str, question: str) -> None:
-        self._parent.happened(ChildClosed(job=job_of(key), question=question))
-
-    def child_progressed(self, key: str, text: str) -> None:
-        self._parent.happened(ChildProgressed(job=job_of(key), text=text))
-
-
-class Gone(Exception):
-    """The action has ended and its loop with it; a later command opens it again."""
 
 
 class Children:
@@ -98,6 +40,29 @@ class Children:
 
     def works(self, job: str) -> bool:
         return job in self._of
+
+    async def begin(self, actor: "Actor", query: str, name: str, *, only: str = "", **waiting: str | None) -> None:
+        """`waiting` says what waits for it. Raises calls.NotRun at a bound."""
+        limits, start = actor.work.limits, actor.state.start
+        assert start is not None
+        if actor.only:
+            raise calls.NotRun("you only read, and start no workers")
+        if not query.strip():
+            raise calls.NotRun("query is missing")
+        if start.depth >= limits.max_depth:
+            raise calls.NotRun(f"workers may not nest deeper than {limits.max_depth}; do this part yourself")
+        if sum(job.kind == "child" for job in actor.transcript.jobs.values()) >= limits.max_children:
+            raise calls.NotRun(f"{limits.max_children} workers are busy for you already; wait for one")
+        job = JobStarted(
+            job=f"child{actor.transcript.jobs_made + 1}",
+            kind="child",
+            about=query,
+            name=name,
+            only=only,
+            **waiting,  # type: ignore[arg-type]
+        )
+        await actor.append(job)
+        await self.start(actor, job)
 
     async def start(self, actor: "Actor", job: JobStarted) -> None:
         """Also after a restart: a child that was born already recognises its own start."""

@@ -67,7 +67,7 @@ async def _begin(actor: "Actor", call: CellCalled) -> None:
                 await actor.ask_person(question(actor, text, arguments, cell=call.cell, rpc=call.rpc))
             case "act":
                 query, name = str(arguments.get("query") or ""), str(arguments.get("name") or "")
-                await actor.start_child(query, name, cell=call.cell, rpc=call.rpc)
+                await actor.children.begin(actor, query, name, cell=call.cell, rpc=call.rpc)
             case "steer":
                 await _steer(actor, call)
             case "notify" | "status":
@@ -84,7 +84,7 @@ async def _begin(actor: "Actor", call: CellCalled) -> None:
             case method if method in READERS:
                 query = str(arguments.get("question") or "")
                 family = READERS[method].family
-                await actor.start_child(query, family, cell=call.cell, rpc=call.rpc, only=family)
+                await actor.children.begin(actor, query, family, cell=call.cell, rpc=call.rpc, only=family)
             case method:
                 known = ", ".join(stub.method for stub in actor.stubs)
                 actor.box.reply(call.rpc, error=f"there is no primitives.{method}; there are: {known}")

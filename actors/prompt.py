@@ -59,5 +59,9 @@ def stubs(primitives: Iterable[Primitive], only: str = "") -> list[Stub]:
 
 def granted(secrets: Iterable[tuple[str, str]]) -> str:
     """Names of secrets, each with the host that it is for; "" if there are none."""
-    lines = "".join(f"- {name}: http://{host}/…\n" for name, host in secrets)
-    return f"\n\nRequests to these addresses (http, not https) are signed for you on the way:\n{lines}" if lines else ""
+    lines = "".join(f"- {name}: https://{host}/…\n" for name, host in secrets)
+    return (
+        f"\n\nRequests to these addresses are signed for you on the way; send no key of your own:\n{lines}"
+        if lines
+        else ""
+    )

@@ -7,67 +7,44 @@ How several processes share the actions, and why no command is lost between them
 """
 
 import asyncio
-import logging
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Coroutine
 from typing import Any
 
-from actors import idle
+from actors import strays
 from actors.actor import Actor
-from actors.children import Children, Gone, Parent
-from actors.entries import ActionEntry, Failed
+from actors.entries import ActionEntry
+from actors.inbox import Gone
 from actors.journal import ActionState
-from actors.sandbox.words import Happening
+from actors.running import Running, Tree
 from actors.sharing import Alone, Sharing
-from actors.words import SleepWanted
+from actors.sleepers import Sleepers
 from actors.workshop import Workshop
-from gateway.broker.protocol import Broker, Delivery, Deposed, Unconfirmed
+from gateway.broker.protocol import Broker, Delivery, Unconfirmed
 from gateway.events import ActionCommand
 from gateway.holding import Guard
-from gateway.journal import Journal, JournalClosed, acknowledge, fold_stored
+from gateway.journal import JournalClosed, acknowledge, fold_stored
 from gateway.record import Undecodable, decode
 
-log = logging.getLogger(__name__)
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 10.0
-MAX_FAILURES = 5
 AGAIN_SECONDS = 0.02  # until a command is tried again that could not be taken
 ADOPT_SECONDS = 0.25  # how often it is looked for trees without a holder
 SWEEP_EVERY = 40  # and every so many times for sandboxes that are nobody's
-STILL_SECONDS = 3.0
-
-
-class Tree:
-    """One tree of this process. `wanted` counts the commands on their way to it: it is not let go meanwhile."""
-
-    def __init__(self) -> None:
-        self.wanted = 0
-        self.feeding = asyncio.Lock()
-        self.close()
-
-    def close(self) -> None:
-        self.actor: asyncio.Future[Actor] = asyncio.get_running_loop().create_future()
-
-    def opened(self) -> Actor | None:
-        done = self.actor.done() and not self.actor.cancelled() and self.actor.exception() is None
-        return self.actor.result() if done else None
-
-    def gone(self, key: str) -> None:
-        """Whoever waits for it must look who has it now."""
-        self.actor.set_exception(Gone(key))
-        self.actor.exception()
 
 
 class ActionHost:
     def __init__(
         self, broker: Broker, guard: Guard, worker: str, work: Workshop, sharing: Sharing | None = None
     ) -> None:
-        self._broker, self._guard, self._worker, self._work = broker, guard, worker, work
+        self._broker, self._work = broker, work
         self._sharing: Sharing = sharing or Alone(broker)
         self._trees: dict[str, Tree] = {}
         self._adopting: set[str] = set()  # looked at, and not yet opened or left alone
-        self.open_actors: set[Actor] = set()  # with children
-        self._closes_at: dict[str, datetime] = {}  # of those that hibernate; none of them is in `_trees`
-        self._slept = asyncio.Event()
+        self._sleepers = Sleepers(work)  # none of them is in `_trees`
+        self._running = Running(broker, guard, worker, work, self._spawn)
+
+    @property
+    def open_actors(self) -> set[Actor]:
+        """With children."""
+        return self._running.actors
 
     async def run(self) -> None:
         unwatch = self._sharing.answer(self._look)
@@ -77,7 +54,7 @@ class ActionHost:
                 await self._adopt()
                 if self._sharing.several:
                     group.create_task(self._adopt_forever(), name="adopt")
-                group.create_task(self._close_in_time(), name="close sessions")
+                group.create_task(self._sleepers.wake_in_time(self._keep), name="close sessions")
                 async for delivery in self._sharing.commands():
                     settling = self._settle(delivery)
                     if self._sharing.several:
@@ -87,7 +64,7 @@ class ActionHost:
         finally:
             unwatch()
             if self._sharing.lost():
-                await self._stand_still()
+                await strays.stand_still(self._work, self._sharing, {*self._trees})
             else:
                 opened = [actor for tree in self._trees.values() if (actor := tree.opened()) is not None]
                 await asyncio.gather(*(actor.journal.release() for actor in opened))
@@ -151,7 +128,7 @@ class ActionHost:
 
     def _look(self, key: str, taken: Callable[[], None]) -> None:
         """Another process has a command for a tree that may be ours."""
-        if key in self._closes_at:
+        if key in self._sleepers:
             self._keep(key)
         if key in self._trees:
             self._group.create_task(self._look_and_tell(key, taken), name=f"look at {key}")
@@ -166,7 +143,7 @@ class ActionHost:
         rounds = 0
         while True:
             if rounds % SWEEP_EVERY == 0:
-                await self._sweep()
+                await strays.sweep(self._work, self._sharing, {*self._trees})
             rounds += 1
             await asyncio.sleep(ADOPT_SECONDS)
             await self._adopt()
@@ -179,39 +156,10 @@ class ActionHost:
             try:
                 if await self._has_work(key):
                     self._keep(key)
-                elif key not in self._closes_at:
+                elif key not in self._sleepers:
                     await self._sharing.let_go(key)
             finally:
                 self._adopting.discard(key)
-
-    async def _sweep(self) -> None:
-        """Ends sandboxes on this machine whose tree has gone elsewhere, or is over."""
-        running = await asyncio.to_thread(self._work.sandboxes)
-        strange = await self._sharing.strangers({_root(key) for key in running} - {*self._trees})
-        for key in running:
-            if _root(key) in strange:
-                log.warning("the sandbox of %s is ended: the action is held elsewhere, or over", key)
-                box = self._work.box(key, _unheard)
-                await box.kill()
-                await box.close()
-
-    async def _stand_still(self) -> None:
-        """What is held here no longer must not go on by itself, unless another process on this machine has it."""
-        running = [key for key in await asyncio.to_thread(self._work.sandboxes) if _root(key) in self._trees]
-        taken = await self._sharing.taken_here({_root(key) for key in running})
-        still = [self._freeze(key) for key in running if _root(key) not in taken]
-        if still:
-            _, late = await asyncio.wait([asyncio.ensure_future(one) for one in still], timeout=STILL_SECONDS)
-            for task in late:
-                task.cancel()
-
-    async def _freeze(self, key: str) -> None:
-        box = self._work.box(key, _unheard)
-        await box.attach()
-        await box.suspend()
-        await box.close()
-
-    # --- idle sessions -----------------------------------------------------------------------------------------------
 
     async def _has_work(self, key: str) -> bool:
         """Of one that is taken over: whether there is anything to do before the next command. If not, nothing of it
@@ -224,143 +172,28 @@ class ActionHost:
         left = state.outgoing or state.asks or any(job.kind == "child" for job in state.transcript.jobs.values())
         if left or not (state.transcript.ended or state.phase == "hibernated"):
             return True
-        self._note_sleeper(key, state)
+        self._sleepers.note(key, state)
         await self._work.box(key, lambda happening: None).kill()  # it may have crashed just before
         return False
 
-    def _note_sleeper(self, key: str, state: ActionState) -> bool:
-        """True if it is one."""
-        if state.phase != "hibernated" or state.idle_since is None:
-            return False
-        self._closes_at[key] = state.idle_since + self._work.limits.close_after
-        self._slept.set()
-        return True
+    # --- those that are held here ------------------------------------------------------------------------------------
 
-    async def _close_in_time(self) -> None:
-        """Opening it is enough: it sees for itself that its time is over."""
-        while True:
-            self._slept.clear()
-            now = self._work.now()
-            for key in [key for key, at in self._closes_at.items() if at <= now]:
-                self._keep(key)
-            waiting: set[asyncio.Future[Any]] = {asyncio.ensure_future(self._slept.wait())}
-            if self._closes_at:
-                seconds = (min(self._closes_at.values()) - now).total_seconds()
-                waiting.add(asyncio.ensure_future(self._slept_for(seconds)))
-            try:
-                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for one in waiting:
-                    one.cancel()
-
-    async def _slept_for(self, seconds: float) -> None:
-        await self._work.sleep(seconds)
-
-    def _stirred(self) -> None:
-        """When too many are live, those go to sleep that have been idle longest."""
-        awake = [actor for actor in self.open_actors if actor.state.live and not actor.going_to_sleep]
-        surplus = len(awake) - self._work.limits.max_live
-        if surplus <= 0:
-            return
-        idlers = [(actor.state.idle_since, actor.key, actor) for actor in awake if idle.is_idle(actor)]
-        for _, _, actor in sorted((one for one in idlers if one[0] is not None), key=lambda one: one[:2])[:surplus]:
-            actor.going_to_sleep = True
-            actor.happened(SleepWanted())
-
-    # --- the actors' supervisor --------------------------------------------------------------------------------------
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        try:
+            return self._group.create_task(work, name=name)
+        except RuntimeError:  # it shuts down
+            work.close()
+            raise
 
     def _keep(self, key: str) -> None:
-        self._closes_at.pop(key, None)
+        self._sleepers.forget(key)
         self._trees[key] = Tree()
-        self._group.create_task(self._keep_running(key, self._trees[key]), name=f"action {key}")
+        self._spawn(self._keep_running(key, self._trees[key]), f"action {key}")
 
     async def _keep_running(self, key: str, tree: Tree) -> None:
-        pause = FIRST_PAUSE_SECONDS
-        for failures in range(1, MAX_FAILURES + 1):
-            actor = await self._open(key, None)
-            tree.actor.set_result(actor)
-            try:
-                await actor.run()
-            except* Deposed:
-                raise
-            except* Exception:
-                self.open_actors.discard(actor)
-                log.exception("action %s failed (%d of %d)", key, failures, MAX_FAILURES)
-                tree.close()
-            else:
-                self.open_actors.discard(actor)
-                await actor.journal.release()
-                break
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
-        else:
-            self._work.operator(f"The action {key} failed {MAX_FAILURES} times in a row, and has been ended.")
-            actor = await self._open(key, None)
-            self.open_actors.discard(actor)
-            await self._end(key, actor)
+        state = await self._running.run(key, tree)
         tree.close()  # from here on nobody is given the one that has ended
-        if not self._note_sleeper(key, actor.state):
+        if not self._sleepers.note(key, state):
             await self._sharing.let_go(key)
         del self._trees[key]
         tree.gone(key)
-
-    async def _end(self, key: str, actor: Actor) -> None:
-        """By code, so that its lane hears of it; what comes for it later is refused as for any other that has ended."""
-        await actor.box.kill()
-        async with asyncio.TaskGroup() as writing:
-            task = writing.create_task(actor.journal.run())
-            if not actor.transcript.ended:
-                await actor.append(Failed(text="Something in me fails on this task, again and again. I have ended it."))
-            await actor.journal.until(lambda state: not state.outgoing)
-            task.cancel()
-        await actor.journal.release()
-
-    async def _open(self, key: str, parent: Parent | None) -> Actor:
-        journal = Journal(self._broker, f"log.act.{key}", ActionState(key), ActionEntry, self._guard, self._worker)
-        await journal.open()
-
-        async def opens(child: str, link: Parent) -> Actor:
-            opened = await self._open(child, link)
-            self._group.create_task(self._run_child(opened), name=f"action {child}")
-            return opened
-
-        actor = Actor(
-            key,
-            journal,
-            self._work,
-            Children(opens),
-            parent,
-            wanted=lambda: self._is_wanted(key),
-            stirred=self._stirred,
-        )
-        self.open_actors.add(actor)
-        self._stirred()
-        return actor
-
-    def _is_wanted(self, key: str) -> bool:
-        return key in self._trees and self._trees[key].wanted > 0
-
-    async def _run_child(self, child: Actor) -> None:
-        """A child that fails is folded again with its tree: its parent hears that it is lost."""
-        try:
-            await child.run()
-        except* Deposed:
-            raise
-        except* Exception:
-            log.exception("action %s failed", child.key)
-            if child.parent is not None:
-                text = "it failed inside; what it had done by then is not known"
-                state = child.state
-                child.parent.child_ended(child.key, text, "failed", state.spending, tuple(state.offered))
-        else:
-            await child.journal.release()
-        finally:
-            self.open_actors.discard(child)
-
-
-def _root(key: str) -> str:
-    return key.partition("--")[0]
-
-
-def _unheard(happening: Happening) -> None:
-    """It is told again to whoever attaches."""

@@ -1,29 +1,19 @@
-"""Who is who: addresses to contacts, contacts to conversations, and what each role may cause.
+"""Who is who: addresses to contacts, contacts to conversations.
 
-Decided in code, where an effect leaves, from the address that the medium vouches for: never from a display name, a
-text, or a model.
+Decided in code, from the address that the medium vouches for: never from a display name, a text, or a model. What each
+role may cause is in `rights`.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Literal
 
+from brain.rights import Place, Rights, Role
 from gateway.addresses import Address, journal_key
-from gateway.events import ControlPressed, MediumFact
+from gateway.events import MediumFact
 from gateway.record import Record
 
-Role = Literal["owner", "member", "guest"]
 Unknown = Literal["ignore", "reply"]
-Effect = Literal["talk", "act", "steer"]
-
-MAY: dict[Role, frozenset[Effect]] = {
-    "owner": frozenset({"talk", "act", "steer"}),
-    "member": frozenset({"talk", "act", "steer"}),
-    "guest": frozenset({"talk"}),
-}
-
-
-May = Callable[[Address, Effect], bool]
 
 
 class Contact(Record, frozen=True, kw_only=True):
@@ -53,10 +43,16 @@ class Contacts:
 
     def role_of(self, address: Address) -> Role:
         contact = self._by_address.get(address)
-        return contact.role if contact else "guest"
+        return contact.role if contact else "stranger"
 
-    def may(self, address: Address, effect: Effect) -> bool:
-        return effect in MAY[self.role_of(address)]
+    def same(self, one: Address, other: Address) -> bool:
+        """Whether two addresses are one person's."""
+        contact = self._by_address.get(one)
+        return one == other or (contact is not None and other in contact.addresses)
+
+    def rights(self, conversation: str) -> Rights:
+        place: Place = "shared" if conversation.startswith("s-") else "private"
+        return Rights(place, self.role_of, self.same)
 
     def with_key(self, key: str) -> Contact | None:
         return self._by_key.get(key)
@@ -74,7 +70,7 @@ def contact_key(name: str) -> str:
 
 def conversation_of(fact: MediumFact, contact: Contact) -> str:
     """Private: all that is said one to one with a contact, on all mediums. Shared: one place."""
-    if isinstance(fact, ControlPressed) or fact.private:
+    if fact.private:
         return f"p-{contact.key}"
     room = ":".join(part for part in (fact.route.account, fact.route.place, fact.route.thread) if part)
     return f"s-{journal_key(room)}"
@@ -83,5 +79,9 @@ def conversation_of(fact: MediumFact, contact: Contact) -> str:
 def _stranger(fact: MediumFact, timezone: str) -> Contact:
     digest = hashlib.sha256(str(fact.author.address).encode()).hexdigest()[:12]
     return Contact(
-        key=f"guest-{digest}", name=fact.author.name, role="guest", addresses=(fact.author.address,), timezone=timezone
+        key=f"guest-{digest}",
+        name=fact.author.name,
+        role="stranger",
+        addresses=(fact.author.address,),
+        timezone=timezone,
     )

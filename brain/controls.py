@@ -8,6 +8,7 @@ import re
 from brain import noting
 from brain.entries import Decision, Speak, Steer, Wait
 from brain.parts import Heard
+from brain.rights import Rights
 from brain.state import LaneState
 from brain.working import ActionView
 from gateway.actions import refusal
@@ -15,6 +16,8 @@ from gateway.addresses import Route
 from gateway.events import ActionAnswered, ActionEnded, ControlPressed, MessageReceived, Person
 
 _COMMAND = re.compile(r"^\s*/(stop|pause|resume|status|help)(?:@\w+)?(?:\s+(.*\S))?\s*$", re.IGNORECASE | re.DOTALL)
+
+NOT_TOLD = "What is in flight is not told to guests."
 
 HELP = (
     "Write as to a colleague: new work, corrections, questions about what runs.\n\n"
@@ -26,16 +29,16 @@ def is_control(text: str) -> bool:
     return _COMMAND.match(text) is not None or noting.is_about_notes(text)
 
 
-def decisions(heard: Heard, state: LaneState) -> tuple[Decision, ...]:
+def decisions(heard: Heard, state: LaneState, rights: Rights) -> tuple[Decision, ...]:
     """What follows from a control, or from what a control led to."""
     route = state.route_of(heard)
     match heard.fact:
         case ControlPressed() as pressed:
-            return _pressed(pressed, state)
+            return _pressed(pressed, state, rights)
         case MessageReceived(text=text, author=author) if route is not None:
             found = _COMMAND.match(text)
             assert found is not None
-            return _command(found[1].lower(), found[2] or "", author, route, state)
+            return _command(found[1].lower(), found[2] or "", author, route, state, rights)
         case ActionEnded(text=text, action=key) if route is not None:
             return (Speak(route=route, text=f"Stopped “{state.actions[key].name}”. {text}".strip()),)
         case ActionAnswered(text=text) if route is not None:
@@ -44,10 +47,12 @@ def decisions(heard: Heard, state: LaneState) -> tuple[Decision, ...]:
             return (Wait(reason="nothing to do"),)
 
 
-def _pressed(pressed: ControlPressed, state: LaneState) -> tuple[Decision, ...]:
+def _pressed(pressed: ControlPressed, state: LaneState, rights: Rights) -> tuple[Decision, ...]:
     action = state.by_label(pressed.action)
     if action is None:
         return (Wait(reason=f"{pressed.action} is not known here"),)
+    if not rights.may_tell(pressed.author.address, pressed.verb, action):
+        return (Wait(reason=f"{pressed.author.address} may not {pressed.verb} {action.label}"),)
     if why := refusal(action.phase, pressed.verb):
         return (Wait(reason=why),)
     if pressed.verb == "answer" and pressed.question not in action.questions:
@@ -63,12 +68,12 @@ def _pressed(pressed: ControlPressed, state: LaneState) -> tuple[Decision, ...]:
     return (steer,)
 
 
-def _command(word: str, name: str, by: Person, route: Route, state: LaneState) -> tuple[Decision, ...]:
+def _command(word: str, name: str, by: Person, route: Route, state: LaneState, rights: Rights) -> tuple[Decision, ...]:
     if word == "help":
         return (Speak(route=route, text=HELP),)
     if word == "status":
-        return (Speak(route=route, text=status(state)),)
-    found = _named(name, [a for a in state.in_flight() if refusal(a.phase, word) is None])  # type: ignore[arg-type]
+        return (Speak(route=route, text=status(state) if rights.may(by.address, "see") else NOT_TOLD),)
+    found = _named(name, [a for a in state.in_flight() if word in rights.verbs([by], a)])
     if not found:
         return (Speak(route=route, text=f"There is nothing to {word}{f' called “{name}”' if name else ''}."),)
     steers = [Steer(verb=word, action=a.key, by=by, via=route.medium) for a in found]  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from brain.entries import Act, Decided, Decision, React, Speak, Steer, Wait, Withdraw
+from brain.entries import Act, Decided, Decision, React, Recalled, Speak, Steer, Wait, Withdraw
 from gateway.addresses import journal_key
 from gateway.events import (
     ActionCommand,
@@ -70,7 +70,7 @@ def _emission(conversation: str, decided: Decided, decision: Decision, ref: Ref,
         case Steer():
             command = _command(conversation, decided, decision, ref)
             return [Outgoing(subject=f"cmd.act.{decision.action}", ref=ref, body=command)]
-        case Wait():
+        case Wait() | Recalled():
             return []
 
 

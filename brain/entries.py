@@ -6,7 +6,7 @@ These shapes are stored for ever: a field may be added with a default, none rena
 from datetime import datetime
 from typing import Literal
 
-from gateway.addresses import Route
+from gateway.addresses import Address, Route
 from gateway.events import Fact, Person, Ref
 from gateway.files import Attachment
 from gateway.journal import Emitted, Owned, Released
@@ -74,7 +74,16 @@ class Withdraw(Tagged, frozen=True, kw_only=True):
     send: Ref
 
 
-Decision = Speak | React | Wait | Act | Steer | Withdraw
+class Recalled(Tagged, frozen=True, kw_only=True):
+    """What was looked up in what was said here, and what that showed: later prompts show the same, whatever the search
+    would find by then. `of` are the ids of the messages that it repeats."""
+
+    query: str
+    found: str
+    of: tuple[str, ...] = ()
+
+
+Decision = Speak | React | Wait | Act | Steer | Withdraw | Recalled
 
 
 # --- journal entries -------------------------------------------------------------------------------------------------
@@ -114,4 +123,16 @@ class Spent(Tagged, frozen=True, kw_only=True):
     model: str = ""
 
 
-LaneEntry = Taken | Decided | Spent | Owned | Released | Emitted
+class Summarised(Tagged, frozen=True, kw_only=True):
+    """The turns from `first` to `through`, in a model's words; `whose` words are in it. They leave the prompt."""
+
+    first: int
+    through: int
+    text: str
+    at: datetime
+    whose: tuple[Address, ...] = ()
+    model: str = ""
+    usage: Usage | None = None
+
+
+LaneEntry = Taken | Decided | Spent | Summarised | Owned | Released | Emitted

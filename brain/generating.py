@@ -1,24 +1,29 @@
-"""One turn's generation: ask the model, read what it decides, and let it mend what was refused, a few times at most.
+"""One turn's generation: ask the model, read what it decides, look up what it asks for, and let it mend what was
+refused, a few times at most.
 
-Only refused calls and an empty answer are asked about again within the turn; nothing has happened by then.
+Only look-ups, refused calls and an empty answer are asked about again within the turn; nothing has happened by then.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from brain import files, outage, prompt
-from brain.contacts import May
-from brain.entries import Decision
+from brain.entries import Decision, Recalled
 from brain.reading import Read, read
+from brain.rights import Rights
 from brain.state import Turn
 from brain.tools import Legal
 from gateway.llm.model import Generation, Message, Model, Request, Usage, said, tool_call
 from gateway.record import Record
 
 MAX_MENDS = 2
+MAX_LOOKS = 3  # answers with look-ups in them
+ENOUGH = "Not done: enough was looked up for now. Decide with what you have."
+NO_USE = "the model answered nothing, or only looked things up"
 NUDGE = "Nothing came. Reply with text, or call a tool; to stay silent call wait with the reason."
 
 OnSpent = Callable[[str, Usage], None]
+LookUp = Callable[[str], Awaitable[Recalled]]
 
 
 class Made(Record, frozen=True, kw_only=True):
@@ -31,40 +36,70 @@ class Made(Record, frozen=True, kw_only=True):
 
 
 async def generate(
-    model: Model, frame: prompt.Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, on_spent: OnSpent, may: May
+    model: Model,
+    frame: prompt.Frame,
+    turn: Turn,
+    tools: tuple[Legal, ...],
+    now: datetime,
+    on_spent: OnSpent,
+    rights: Rights,
+    look_up: LookUp,
 ) -> Made:
-    """Raises ModelError. Cancelling it cancels the model's call."""
+    """Raises ModelError. Cancelling it cancels the model's call; what the calls before it have cost is told."""
     context = prompt.context(turn.state, turn.heard, frame.zone)
-    request = prompt.request(frame, turn, tools, now)
-    generation = await model.generate(request, on_spent)
+    askers = turn.askers()
+    sees = not askers or rights.anyone_may(askers, "see")
+    request = prompt.request(frame, turn, tools, now, sees=sees)
     decisions: list[Decision] = []
-    usage, why = generation.usage, ""
-    for mend in range(MAX_MENDS + 1):
-        found = read(generation, tools, turn, context, may, now.astimezone(frame.zone))
-        decisions += found.decisions
-        if not found.refused and (decisions or mend == MAX_MENDS):
+    usage, name, why = Usage(usd=0.0), model.name, ""
+    mends = looks = 0
+    while True:
+        try:
+            generation = await model.generate(request, on_spent)
+        except BaseException:
+            if usage.prompt_tokens:
+                on_spent(name, usage)
+            raise
+        usage, name = _sum(usage, generation.usage), generation.model
+        found = read(generation, tools, turn, context, rights, now.astimezone(frame.zone))
+        looked_up = [await look_up(query) for _, query in found.queries] if looks < MAX_LOOKS else []
+        decisions += [*looked_up, *found.decisions]
+        nothing = all(isinstance(decision, Recalled) for decision in decisions)
+        if looked_up and not found.refused:
+            looks += 1
+        elif found.refused or found.queries or nothing:
+            why = "; ".join(text for text in found.results if text not in ("", "Done.")) or NO_USE
+            mends += 1
+        else:
             break
-        why = "; ".join(text for text in found.results if text != "Done.") or "the model answered nothing"
-        if mend == MAX_MENDS:
+        if mends > MAX_MENDS:
             break
-        request = Request(messages=[*request.messages, *_mended(generation, found, mend)], tools=request.tools)
-        generation = await model.generate(request, on_spent)
-        usage = _sum(usage, generation.usage)
-    made = (*files.not_taken(turn), *(tuple(decisions) or outage.nothing_came(turn)))
-    return Made(decisions=made, model=generation.model, usage=usage, why=why)
+        results = _with(found, [one.found for one in looked_up] or [ENOUGH] * len(found.queries))
+        more = _fed_back(generation, found, results, looks + mends)
+        request = Request(messages=[*request.messages, *more], tools=request.tools)
+    made = (*decisions, *outage.nothing_came(turn)) if nothing else tuple(decisions)
+    made = (*files.not_taken(turn), *made)
+    return Made(decisions=made, model=name, usage=usage, why=why)
 
 
-def _mended(generation: Generation, found: Read, mend: int) -> list[Message]:
+def _with(found: Read, looked_up: list[str]) -> list[str]:
+    results = list(found.results)
+    for (place, _), text in zip(found.queries, looked_up, strict=True):
+        results[place] = text
+    return results
+
+
+def _fed_back(generation: Generation, found: Read, results: list[str], rounds: int) -> list[Message]:
     if not found.calls:
-        text = found.results[0] if found.results else NUDGE
+        text = results[0] if results else NUDGE
         said_so = [said(generation.text, [])] if generation.text.strip() else []
         return [*said_so, {"role": "user", "content": text}]
-    calls = [tool_call(f"r{mend:06d}{n:02d}", call.name, call.arguments) for n, call in enumerate(found.calls)]
-    results = [
+    calls = [tool_call(f"r{rounds:06d}{n:02d}", call.name, call.arguments) for n, call in enumerate(found.calls)]
+    answers = [
         {"role": "tool", "tool_call_id": call["id"], "content": text}
-        for call, text in zip(calls, found.results, strict=False)
+        for call, text in zip(calls, results, strict=False)
     ]
-    return [said(generation.text, calls, generation.fields), *results]
+    return [said(generation.text, calls, generation.fields), *answers]
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

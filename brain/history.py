@@ -3,12 +3,13 @@
 What a conversation may find is decided here, in code: a search for a conversation never leaves it.
 """
 
+import asyncio
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from brain.emission import emissions
-from brain.entries import Decided, LaneEntry, Spent, Taken
+from brain.entries import Decided, LaneEntry, Spent, Summarised, Taken
 from brain.parts import LaneFrozen
 from gateway import views
 from gateway.broker.protocol import Stored
@@ -23,8 +24,9 @@ FOUND = 20
 
 
 class Found(Record, frozen=True, kw_only=True):
-    """One message. `who` is an address, empty for the assistant; `at` is UTC."""
+    """One message. `id` is its identity, or the ref of a send; `who` an address, empty for the assistant. UTC."""
 
+    id: str
     conversation: str
     who: str
     name: str
@@ -36,8 +38,22 @@ class Found(Record, frozen=True, kw_only=True):
 
 
 def recalled(store: Path, words: str, conversation: str, limit: int = FOUND) -> list[Found]:
-    """What a conversation may see: its own messages alone. Blocks: call it in a thread. Raises ViewsFailed."""
-    return _found(store, words, conversation, limit)
+    """What a conversation may see: its own messages alone, with all of the words, or else with most of them. Blocks:
+    call it in a thread. Raises ViewsFailed."""
+    return _found(store, words, conversation, limit) or _messages(
+        views.search(views.path_of(store), words, conversation=conversation, limit=limit, loosely=True)
+    )
+
+
+class Recalls:
+    """`recalled` for the conversations of one gateway, beside the event loop."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+
+    async def __call__(self, conversation: str, words: str, limit: int) -> list[Found]:
+        """See `brain.recalling.Recall`."""
+        return await asyncio.to_thread(recalled, self._store, words, conversation, limit)
 
 
 def searched(store: Path, words: str, limit: int = FOUND) -> list[Found]:
@@ -57,6 +73,7 @@ def _found(store: Path, words: str, conversation: str | None, limit: int) -> lis
 def _messages(rows: list[dict[str, Any]]) -> list[Found]:
     return [
         Found(
+            id=row["id"],
             conversation=row["conversation"],
             who=row["who"],
             name=row["name"],
@@ -92,6 +109,8 @@ class LaneRows:
                     rows.put("messages", {**row, **source})
                 if entry.usage is not None:
                     rows.put("costs", _cost(stored, entry.model, entry.usage, entry.at.isoformat()) | source)
+            case Summarised(model=model, usage=Usage() as usage, at=at):
+                rows.put("costs", _cost(stored, model, usage, at.isoformat()) | source)
             case Spent(usage=usage, model=model):
                 rows.put("costs", _cost(stored, model, usage, "") | source)
             case Snapshot():

@@ -11,18 +11,19 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from brain import changes, controls, noting, outage, prompt
+from brain import changes, controls, noting, outage, prompt, summarising
 from brain.attention import attention
-from brain.contacts import May
-from brain.entries import Decided, Decider, Decision, LaneEntry, Spent, Taken, Wait
+from brain.entries import Decided, Decider, Decision, LaneEntry, Recalled, Spent, Taken, Wait
 from brain.generating import Made, generate
 from brain.hold import Pace, quiet_in_seconds
 from brain.parts import Heard, Timer
+from brain.recalling import Recall, look_up
+from brain.rights import Rights
 from brain.showing import Shows
 from brain.state import LaneState, Turn
 from brain.tools import legal
 from gateway.clock import Now
-from gateway.events import ControlPressed, Fact, MessageReceived, Ref, TimerFired, identity_of
+from gateway.events import Fact, MessageReceived, Ref, TimerFired, identity_of
 from gateway.journal import Journal
 from gateway.llm.model import Model, ModelError, Usage
 from gateway.notes import Notes
@@ -37,7 +38,7 @@ LaneJournal = Journal[LaneState]
 
 
 class Lane:
-    """`may` says what an address may cause, wherever it speaks; `operator` hears what needs mending."""
+    """`rights` say what an address may cause here; `operator` hears what needs mending."""
 
     def __init__(
         self,
@@ -48,12 +49,13 @@ class Lane:
         pace: Pace,
         now: Now,
         operator: Callable[[str], None],
-        may: May,
+        rights: Rights,
         notes: Notes | None = None,
+        recall: Recall | None = None,
     ) -> None:
         self.journal, self.frame = journal, frame
         self._model, self._shows, self._pace, self._now, self._operator = model, shows, pace, now, operator
-        self._may, self._notes = may, notes
+        self._rights, self._notes, self._recall = rights, notes, recall
         self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
         self._outage_pause_seconds = pace.outage_seconds
 
@@ -75,6 +77,7 @@ class Lane:
             group.create_task(self._turns())
             group.create_task(self._controls())
             group.create_task(self._timers())
+            group.create_task(self._summaries())
             group.create_task(self._shows.follow(self.journal))
 
     # --- what code decides -------------------------------------------------------------------------------------------
@@ -88,12 +91,10 @@ class Lane:
 
     async def _control(self, heard: Heard, state: LaneState) -> tuple[Decision, ...]:
         fact = heard.fact
-        if isinstance(fact, MessageReceived | ControlPressed) and not self._may(fact.author.address, "steer"):
-            return (Wait(reason=f"{fact.author.address} may not steer"),)
         route = state.route_of(heard)
         if isinstance(fact, MessageReceived) and noting.is_about_notes(fact.text) and route is not None:
             return (await noting.decide(heard, route, self._notes, in_private=state.is_private),)
-        return controls.decisions(heard, state)
+        return controls.decisions(heard, state, self._rights)
 
     async def _commit_by_code(
         self, by: Decider, heard: tuple[Heard, ...], decisions: tuple[Decision, ...], why: str = ""
@@ -119,6 +120,27 @@ class Lane:
             replaced.cancel()
             if timer.until <= self._now():
                 await self.journal.write(partial(_fire, timer, self._now()))
+
+    # --- the summary, beside the turns -------------------------------------------------------------------------------
+
+    async def _summaries(self) -> None:
+        """No turn waits for it. One that fails is made again later, from what there is then."""
+        pause = self._pace.outage_seconds
+        while True:
+            state = await self.journal.until(summarising.due)
+            covers = summarising.through(state)
+            try:
+                generation = await self._model.generate(summarising.request(state, self.frame), self._spent)
+            except ModelError as error:
+                log.warning("%s: no summary yet. %s", state.conversation, error.for_operator)
+            else:
+                made = partial(summarising.made, generation, covers, now=self._now())
+                if await self.journal.write(made) is not None:
+                    pause = self._pace.outage_seconds
+                    continue
+                self._spent(generation.model, generation.usage)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, self._pace.longest_outage_seconds)
 
     # --- turns -------------------------------------------------------------------------------------------------------
 
@@ -158,12 +180,12 @@ class Lane:
 
     async def _make(self, turn: Turn) -> Made:
         askers = turn.askers()
-        tools = legal(
-            turn.state,
-            may_act=any(self._may(person.address, "act") for person in askers),
-            may_steer=any(self._may(person.address, "steer") for person in askers),
-        )
-        return await generate(self._model, self.frame, turn, tools, self._now(), self._spent, self._may)
+        tools = legal(turn.state, self._rights, askers)
+        looks = partial(self._look_up, turn.state)
+        return await generate(self._model, self.frame, turn, tools, self._now(), self._spent, self._rights, looks)
+
+    async def _look_up(self, state: LaneState, query: str) -> Recalled:
+        return await look_up(self._recall, state, query, self.frame.zone, self._operator)
 
     async def _make_unless_interrupted(self, turn: Turn, interrupts: int) -> Made | None:
         work = asyncio.create_task(self._make_and_hold(turn))

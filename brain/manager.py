@@ -13,6 +13,7 @@ from brain.contacts import Contact, Contacts, conversation_of
 from brain.entries import LaneEntry
 from brain.hold import Pace
 from brain.lane import Lane
+from brain.recalling import Recall
 from brain.showing import Shows, Tell
 from brain.state import LaneState
 from gateway import live
@@ -47,11 +48,12 @@ class Manager:
         now: Now,
         pace: Pace,
         notes: Notes | None = None,
+        recall: Recall | None = None,
     ) -> None:
         self._broker, self._guard, self._worker = broker, guard, worker
         self._assistant, self._contacts, self._model = assistant, contacts, model
         self._tell, self._operator, self._now, self._pace = tell, operator, now, pace
-        self._notes = notes
+        self._notes, self._recall = notes, recall
         self._lanes: dict[str, asyncio.Future[Lane]] = {}
 
     async def run(self) -> None:
@@ -141,8 +143,9 @@ class Manager:
             self._pace,
             self._now,
             self._operator,
-            self._contacts.may,
+            self._contacts.rights(conversation),
             self._notes,
+            self._recall,
         )
 
 

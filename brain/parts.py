@@ -4,14 +4,18 @@ from datetime import datetime
 
 import msgspec
 
-from brain.entries import Decided
+from brain.entries import Act, Decided, Recalled, Speak, Steer, Summarised
+from brain.quoting import TEXT_SHOWN
 from brain.working import ActionView
 from gateway.addresses import Route
 from gateway.events import Fact, Outcome, Ref
 from gateway.files import Attachment
 from gateway.journal import Outgoing
+from gateway.llm.history import tokens_of
 from gateway.llm.model import Message
 from gateway.record import Record
+
+LINE_TOKENS = 15  # what stands around a text
 
 
 class Heard(msgspec.Struct):
@@ -36,6 +40,18 @@ class Exchange(msgspec.Struct):
     heard: list[Heard]
     decided: Decided
     rendered: list[Message] | None = None  # kept by the prompt, which renders each once
+
+
+def weight_of(exchange: Exchange) -> int:
+    """About how many tokens it takes in a prompt."""
+    texts = [getattr(item.fact, "text", "") for item in exchange.heard]
+    for decision in exchange.decided.decisions:
+        match decision:
+            case Speak(text=text) | Steer(text=text) | Act(query=text) | Recalled(found=text):
+                texts.append(text)
+            case _:
+                pass
+    return sum(LINE_TOKENS + tokens_of(text[:TEXT_SHOWN]) for text in texts)
 
 
 class Timer(msgspec.Struct, frozen=True):
@@ -73,3 +89,4 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     timer: Timer | None = None
     files: dict[str, Attachment] = {}
     files_made: int = 0
+    summary: Summarised | None = None

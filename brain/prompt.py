@@ -11,8 +11,9 @@ from zoneinfo import ZoneInfo
 
 from brain import files
 from brain.contacts import Contact
-from brain.entries import Act, Decision, React, Speak, Steer, Wait, Withdraw
+from brain.entries import Act, Decision, React, Recalled, Speak, Steer, Summarised, Wait, Withdraw
 from brain.parts import Exchange, Heard
+from brain.quoting import indented, one_line, shortened
 from brain.state import LaneState, Turn
 from brain.tools import TEXT_OF, Legal, render, tool_name
 from brain.working import ActionView
@@ -38,7 +39,6 @@ from gateway.record import encode
 
 PASTE_UNITS = 4000  # a client splits a paste at 4096 UTF-16 units: so long a message may go on in the next
 PASTE_SECONDS = 3.0
-TEXT_SHOWN = 24_000
 ABOUT_SHOWN = 300
 BEFORE_SHOWN = 300
 CONTEXT_LINES, CONTEXT_CHARACTERS = 16, 4000
@@ -71,15 +71,23 @@ class Frame:
         self.instructions = f"{INSTRUCTIONS.format(assistant=assistant)}\n\nYou are speaking with {place}."
 
 
-def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime) -> Request:
+def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *, sees: bool = True) -> Request:
+    """`sees`: those whose words the turn follows may hear what is in flight."""
     state, heard = turn.state, turn.heard
     messages: list[Message] = [{"role": "system", "content": frame.instructions}]
+    if state.summary is not None:
+        messages.append({"role": "user", "content": _summary(state.summary, frame.zone)})
     for exchange in state.exchanges:
         messages += _rendered(exchange, state, frame)
     events = events_text((*state.overheard, *heard), state, frame.zone)
     messages.append({"role": "user", "content": events})
-    messages.append({"role": "user", "content": live_state(state, heard, frame.zone, now)})
+    messages.append({"role": "user", "content": live_state(state, heard, frame.zone, now, sees=sees)})
     return Request(messages=messages, tools=render(tools))
+
+
+def _summary(summary: Summarised, zone: ZoneInfo) -> str:
+    until = summary.at.astimezone(zone).strftime("%a %d %b %Y")
+    return f"(What was said here before, in summary, as of {until}; recall finds the words)\n  {indented(summary.text)}"
 
 
 # --- the exchanges ---------------------------------------------------------------------------------------------------
@@ -97,16 +105,17 @@ def _rendered(exchange: Exchange, state: LaneState, frame: Frame) -> list[Messag
 
 
 def _decided(exchange: Exchange, state: LaneState) -> list[Message]:
-    texts, calls = [], []
+    texts, calls, results = [], [], []
     for n, decision in enumerate(exchange.decided.decisions):
         call_id = f"c{exchange.decided.turn:06d}{n:02d}"
         if isinstance(decision, Speak) and not decision.by_tool:
             texts.append(decision.text)
         elif (written := _call(decision, state)) is not None:
             calls.append(tool_call(call_id, written[0], encode(written[1]).decode()))
+            text = decision.found if isinstance(decision, Recalled) else "Done."
+            results.append({"role": "tool", "tool_call_id": call_id, "content": text})
     if not (texts or calls):
         return []
-    results = [{"role": "tool", "tool_call_id": call["id"], "content": "Done."} for call in calls]
     return [said("\n\n".join(texts), calls), *results]
 
 
@@ -125,6 +134,8 @@ def _call(decision: Decision, state: LaneState) -> tuple[str, dict[str, Any]] | 
             action = state.actions.get(key)
             name = tool_name(verb, action, question) if action else verb
             return name, {TEXT_OF[verb]: text} if text and verb in TEXT_OF else {}
+        case Recalled(query=query):
+            return "recall", {"query": query}
         case Withdraw():
             return None
 
@@ -159,37 +170,47 @@ def _line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = Non
     """`whole` is the text of a message with all that it goes on in."""
     at = item.at.astimezone(zone).strftime("%a %d %b %H:%M")
     match item.fact:
-        case MessageReceived(author=author, route=route, text=text):
+        case MessageReceived(author=author, route=route, text=text) as message:
             text = text if whole is None else whole
+            who = one_line(author.name) + _whom(message)
             came = "".join(f" · {part}" for part in (_edits(item), files.heading(item, state)) if part)
-            before = f"\n  (it said before: “{_shortened(item.before, BEFORE_SHOWN)}”)" if item.before else ""
-            return f"[{item.label} · {route.medium} · {at} · {_one_line(author.name)}{came}] {_indented(text)}{before}"
+            before = f"\n  (it said before: “{shortened(item.before, BEFORE_SHOWN)}”)" if item.before else ""
+            return f"[{item.label} · {route.medium} · {at} · {who}{came}] {indented(text)}{before}"
         case MessageDeleted(author=author):
-            said = f" “{_shortened(item.before, BEFORE_SHOWN)}”" if item.before else ""
-            return f"[{item.about or 'an earlier message'} · {at} · {_one_line(author.name)} deleted it]{said}"
+            said = f" “{shortened(item.before, BEFORE_SHOWN)}”" if item.before else ""
+            return f"[{item.about or 'an earlier message'} · {at} · {one_line(author.name)} deleted it]{said}"
         case MessageReacted(author=author, emoji=emoji, removed=removed, own=own):
             what = item.about or ("a message of yours" if own else "an earlier message")
             did = "took back" if removed else "put"
-            return f"[{what} · {at} · {_one_line(author.name)} {did} {_one_line(emoji)}]"
+            return f"[{what} · {at} · {one_line(author.name)} {did} {one_line(emoji)}]"
         case ControlPressed(verb=verb, author=author, text=text):
-            return f"[{item.label} · {at} · {_one_line(author.name)} pressed {verb}] {_indented(text)}".rstrip()
+            return f"[{item.label} · {at} · {one_line(author.name)} pressed {verb}] {indented(text)}".rstrip()
         case TimerFired(reason=reason):
-            return f"[the time you waited for · {at}] {_indented(reason)}"
+            return f"[the time you waited for · {at}] {indented(reason)}"
         case SendClosed(outcome=outcome, send=ref, why=why):
             send = state.sends.get(ref)
-            what = f"“{_shortened(send.text, 80)}” on {send.route.medium}" if send else "a message"
-            return f"[a send {outcome} · {at}] {what}: {_indented(why)}"
+            what = f"“{shortened(send.text, 80)}” on {send.route.medium}" if send else "a message"
+            return f"[a send {outcome} · {at}] {what}: {indented(why)}"
         case fact:
             name = state.actions[fact.action].name if fact.action in state.actions else "an earlier action"
             what, text = _told(fact)
             came = f" · {files.heading(item, state)}" if isinstance(fact, FileOffered) else ""
-            return f"[{item.label} {name} {what} · {at}{came}] {_indented(text)}".rstrip()
+            return f"[{item.label} {name} {what} · {at}{came}] {indented(text)}".rstrip()
 
 
 def _edits(item: Heard) -> str:
     if not (isinstance(item.fact, MessageReceived) and item.fact.edited):
         return ""
     return f"edits {item.about}" if item.about else "edits an earlier message" if item.before else "edited"
+
+
+def _whom(message: MessageReceived) -> str:
+    """Where several people read, what is known of whom it is for."""
+    if message.private:
+        return ""
+    if not message.addressed:
+        return ", not to you"
+    return ", to you" if message.by_name else ", in your thread"
 
 
 def _told(fact: Any) -> tuple[str, str]:
@@ -204,7 +225,7 @@ def _told(fact: Any) -> tuple[str, str]:
         case FileOffered():
             return "offers a file", ""
         case ActionAnswered(asked=asked, text=text):
-            return f"answered “{_shortened(asked, 60)}”", text
+            return f"answered “{shortened(asked, 60)}”", text
         case ActionEnded(end=end, text=text):
             return end, text
         case CommandRefused(verb=verb, why=why):
@@ -217,48 +238,40 @@ def _told(fact: Any) -> tuple[str, str]:
             raise TypeError(f"no line for {type(fact).__name__}")
 
 
-def _indented(text: str) -> str:
-    return text[:TEXT_SHOWN].strip().replace("\n", "\n  ") + (" […]" if len(text) > TEXT_SHOWN else "")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.replace("]", ")").split())
-
-
-def _shortened(text: str, characters: int) -> str:
-    line = _one_line(text)
-    return line if len(line) <= characters else line[: characters - 1] + "…"
-
-
 # --- the live state --------------------------------------------------------------------------------------------------
 
 
-def live_state(state: LaneState, heard: tuple[Heard, ...], zone: ZoneInfo, now: datetime) -> str:
+def live_state(state: LaneState, heard: tuple[Heard, ...], zone: ZoneInfo, now: datetime, *, sees: bool) -> str:
     lines = [f"(State at {now.astimezone(zone).strftime('%a %d %b %Y %H:%M')})"]
-    in_flight = state.in_flight()
-    completed = [action for action in state.actions.values() if not action.in_flight]
-    lines.append("In flight:" if in_flight else "Nothing is in flight.")
-    for action in in_flight:
-        lines.append(_action(action, now))
-        lines += [f"  open question {q.question}: {_shortened(q.text, 200)}" for q in action.questions.values()]
-    if completed:
-        lines.append("Ended: " + "; ".join(f"{a.label} {a.name} {a.phase}" for a in completed[-10:]))
+    lines += _work(state, now) if sees else ["What is in flight is not for those who wrote."]
     pending = [send for send in state.sends.values() if send.outcome is None]
     if pending:
-        lines.append("Not yet delivered: " + "; ".join(f"“{_shortened(send.text, 60)}”" for send in pending[-5:]))
+        lines.append("Not yet delivered: " + "; ".join(f"“{shortened(send.text, 60)}”" for send in pending[-5:]))
     if at_hand := files.at_hand(state):
         lines.append(at_hand)
     lines.append(f"Decide about: {', '.join(dict.fromkeys(item.label for item in heard))}.")
     return "\n".join(lines)
 
 
+def _work(state: LaneState, now: datetime) -> list[str]:
+    in_flight = state.in_flight()
+    completed = [action for action in state.actions.values() if not action.in_flight]
+    lines = ["In flight:" if in_flight else "Nothing is in flight."]
+    for action in in_flight:
+        lines.append(_action(action, now))
+        lines += [f"  open question {q.question}: {shortened(q.text, 200)}" for q in action.questions.values()]
+    if completed:
+        lines.append("Ended: " + "; ".join(f"{a.label} {a.name} {a.phase}" for a in completed[-10:]))
+    return lines
+
+
 def _action(action: ActionView, now: datetime) -> str:
     age = f", {_age((now - action.since).total_seconds())}" if action.since else ""
-    parts = [f"{action.label} {action.name} · {action.phase}{age} · “{_shortened(action.about, ABOUT_SHOWN)}”"]
+    parts = [f"{action.label} {action.name} · {action.phase}{age} · “{shortened(action.about, ABOUT_SHOWN)}”"]
     if action.doing and action.phase == "running":
-        parts.append(f"doing: {_shortened(action.doing, 120)}")
+        parts.append(f"doing: {shortened(action.doing, 120)}")
     if action.last:
-        parts.append(f"last: {_shortened(action.last, 200)}")
+        parts.append(f"last: {shortened(action.last, 200)}")
     return " · ".join(parts)
 
 
@@ -273,6 +286,6 @@ def context(state: LaneState, heard: tuple[Heard, ...], zone: ZoneInfo) -> str:
     lines: list[str] = []
     for exchange in state.exchanges[-CONTEXT_LINES:]:
         lines += [_line(item, state, zone) for item in exchange.heard if isinstance(item.fact, MessageReceived)]
-        lines += [f"You: {_indented(d.text)}" for d in exchange.decided.decisions if isinstance(d, Speak)]
+        lines += [f"You: {indented(d.text)}" for d in exchange.decided.decisions if isinstance(d, Speak)]
     lines += [_line(item, state, zone) for item in heard if isinstance(item.fact, MessageReceived)]
     return "\n".join(lines[-CONTEXT_LINES:])[-CONTEXT_CHARACTERS:]

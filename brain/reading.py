@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from brain import files
-from brain.contacts import May
 from brain.entries import Act, Decision, React, Speak, Steer, Wait
 from brain.parts import Heard
+from brain.rights import Rights
 from brain.state import Turn
 from brain.tools import LISTS, REACTS, TEXT_OF, Legal, action_name
 from brain.working import ActionView
@@ -35,16 +35,20 @@ class Refusal(Exception):
 
 
 class Read(Record, frozen=True, kw_only=True):
-    """`results` has one text per call, in order; `refused` says that at least one was not taken."""
+    """`results` has one text per call, in order; `refused` says that at least one was not taken. `queries` are the
+    look-ups by the places of their calls: whoever does them puts what was found in there."""
 
     decisions: tuple[Decision, ...]
     calls: tuple[RawCall, ...] = ()
     results: tuple[str, ...] = ()
     refused: bool = False
+    queries: tuple[tuple[int, str], ...] = ()
 
 
-def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: str, may: May, now: datetime) -> Read:
-    """`context` is what a new action is told of the conversation; `may` decides by whose words a call follows.
+def read(
+    generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: str, rights: Rights, now: datetime
+) -> Read:
+    """`context` is what a new action is told of the conversation; `rights` decide by whose words a call follows.
 
     `now` is in the person's zone.
     """
@@ -54,22 +58,33 @@ def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: 
         text, calls = "", (written,)
     decisions: list[Decision] = []
     results: list[str] = []
+    queries: list[tuple[int, str]] = []
     refused = False
     for call in calls:
         try:
-            decision = _decision(call, by_name, turn, context, may, now)
+            if (query := _query(call, by_name)) is not None:
+                queries.append((len(results), query))
+                results.append("")
+                continue
+            decision = _decision(call, by_name, turn, context, rights, now)
         except Refusal as why:
             results.append(f"Not done: {why}")
             refused = True
         else:
             decisions.append(decision)
             results.append("Done.")
-    if text and not any(isinstance(decision, Speak | Wait) for decision in decisions):
+    if text and not queries and not any(isinstance(decision, Speak | Wait) for decision in decisions):
         try:
             decisions.insert(0, _speak(text, None, None, turn))
         except Refusal as why:
             return Read(decisions=(), calls=calls, results=(*results, f"Not sent: {why}"), refused=True)
-    return Read(decisions=(*decisions, *_signs(decisions)), calls=calls, results=tuple(results), refused=refused)
+    return Read(
+        decisions=(*decisions, *_signs(decisions)),
+        calls=calls,
+        results=tuple(results),
+        refused=refused,
+        queries=tuple(queries),
+    )
 
 
 def _signs(decisions: list[Decision]) -> list[Speak]:
@@ -80,7 +95,15 @@ def _signs(decisions: list[Decision]) -> list[Speak]:
     return [Speak(route=act.route, text=f"On it: {act.name.replace('_', ' ')}.", by_tool=True) for act in acts]
 
 
-def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str, may: May, now: datetime) -> Decision:
+def _query(call: RawCall, by_name: dict[str, Legal]) -> str | None:
+    """What is to be looked up, before there is anything to say about it; None for any other call."""
+    tool = by_name.get(call.name)
+    return str(_checked(call, tool)["query"]) if tool is not None and tool.kind == "recall" else None
+
+
+def _decision(
+    call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str, rights: Rights, now: datetime
+) -> Decision:
     tool = by_name.get(call.name)
     if tool is None:
         raise Refusal(f"there is no tool {call.name} now. There are: {', '.join(by_name)}")
@@ -92,10 +115,11 @@ def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str
         return _speak(arguments.get("text", ""), arguments.get("reply_to"), arguments.get("medium"), turn, attached)
     if tool.kind == "react":
         return _react(arguments["emoji"], arguments.get("to"), turn)
+    assert tool.kind != "recall"
     words = _whose_words(arguments.get("for_message"), turn)
     if tool.kind == "act":
         by, route = words or _requester(turn)
-        _check_rights(may(by.address, "act"), by, "start work")
+        _check_rights(rights.may(by.address, "start"), by, "start work")
         return Act(
             name=action_name(arguments.get("name") or " ".join(arguments["query"].split()[:2])),
             query=arguments["query"],
@@ -107,7 +131,7 @@ def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str
         )
     action = _action(tool, arguments, turn)
     by, route = words or (action.by, action.route)
-    _check_rights(may(by.address, "steer"), by, "steer work")
+    _check_rights(rights.may_tell(by.address, tool.kind, action), by, f"{tool.kind} {action.name}")
     return Steer(
         verb=tool.kind,
         action=action.key,

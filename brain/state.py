@@ -8,8 +8,8 @@ import msgspec
 
 from brain import changes
 from brain.emission import action_key, emissions
-from brain.entries import Act, Decided, Decision, LaneEntry, Spent, Steer, Taken, Wait
-from brain.parts import Exchange, Heard, LaneFrozen, SendView, Timer
+from brain.entries import Act, Decided, Decision, LaneEntry, Spent, Steer, Summarised, Taken, Wait
+from brain.parts import Exchange, Heard, LaneFrozen, SendView, Timer, weight_of
 from brain.working import ActionView, forget_completed
 from gateway.addresses import Route
 from gateway.events import (
@@ -36,7 +36,8 @@ from gateway.journal import Emitted, Outgoing, Owned, Released, forget_emitted
 from gateway.record import decode
 from gateway.seen import Identities, Seen
 
-EXCHANGES_KEPT, EXCHANGES_CUT_TO = 120, 80  # cut in strides, so that the prompt's prefix stays the same in between
+EXCHANGES_KEPT, EXCHANGES_CUT_TO = 400, 300  # without a summary for so long, the oldest can only be recalled
+OVERHEARD_KEPT = 100
 CLOSED_SENDS_KEPT = 50
 FILES_KEPT = 200
 
@@ -47,6 +48,8 @@ class LaneState:
         self.undecided: list[Heard] = []
         self.overheard: list[Heard] = []  # kept without a turn; shown with the next one
         self.exchanges: list[Exchange] = []
+        self.summary: Summarised | None = None  # of all before them
+        self.weight = 0  # of the exchanges, in tokens, about
         self.actions: dict[str, ActionView] = {}
         self.sends: dict[Ref, SendView] = {}
         self.outgoing: list[Outgoing] = []
@@ -88,11 +91,13 @@ class LaneState:
             timer=self.timer,
             files=self.files,
             files_made=self._files_made,
+            summary=self.summary,
         )
 
     def thaw(self, frozen: bytes) -> None:
         kept: LaneFrozen = decode(frozen, LaneFrozen)
-        self.undecided, self.overheard, self.exchanges = kept.undecided, kept.overheard, kept.exchanges
+        self.undecided, self.overheard, self.summary = kept.undecided, kept.overheard, kept.summary
+        self._keep(kept.exchanges)
         self.actions = {action.key: action for action in kept.actions}
         self.sends, self.outgoing, self.routes = dict(kept.sends), kept.outgoing, kept.routes
         self.interrupts, self.turns, self.turns_alone = kept.interrupts, kept.turns, kept.turns_alone
@@ -154,6 +159,9 @@ class LaneState:
                 self.crashes = self.crashes + 1 if self.undecided else 0
             case Released():
                 self.crashes = max(0, self.crashes - 1)
+            case Summarised():
+                self.summary = entry
+                self._keep([one for one in self.exchanges if one.decided.turn > entry.through])
             case Spent():
                 pass
             case _:
@@ -173,6 +181,7 @@ class LaneState:
         elif taken.attention == "keep":
             if isinstance(fact, MessageReceived | FileOffered):
                 self.overheard.append(heard)
+                del self.overheard[:-OVERHEARD_KEPT]
         else:
             self.undecided.append(heard)
             if isinstance(fact, MessageReceived):
@@ -275,8 +284,13 @@ class LaneState:
                 self.sends[item.ref] = SendView(route=item.body.route, text=_shown(item.body))
         self.outgoing += outgoing
         self.exchanges.append(Exchange(heard=heard, decided=decided))
+        self.weight += weight_of(self.exchanges[-1])
         if len(self.exchanges) > EXCHANGES_KEPT:
-            del self.exchanges[: len(self.exchanges) - EXCHANGES_CUT_TO]
+            self._keep(self.exchanges[-EXCHANGES_CUT_TO:])
+
+    def _keep(self, exchanges: list[Exchange]) -> None:
+        self.exchanges = exchanges
+        self.weight = sum(weight_of(one) for one in exchanges)
 
     def _follow(self, decision: Decision, decided: Decided) -> None:
         self.live += 1

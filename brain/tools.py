@@ -5,14 +5,16 @@ same verbs come as fixed tools with an `action` argument, because providers cap 
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from brain.entries import Steering
+from brain.rights import Rights
 from brain.state import LaneState
 from brain.working import ActionView
-from gateway.actions import verbs
+from gateway.events import Person
 from gateway.llm.model import Tool
 from gateway.record import Record
 
@@ -23,7 +25,7 @@ REACTS = ("telegram", "slack")  # mediums on which an emoji can be put to a mess
 EMOJIS = ("👍", "👎", "❤", "🎉", "👀", "🙏", "😁", "🤔", "👌", "🔥", "😢", "💯")
 LISTS = ("attach", "files")
 
-Kind = Literal["send_message", "react", "wait", "act"] | Steering
+Kind = Literal["send_message", "react", "wait", "act", "recall"] | Steering
 
 ABOUT: dict[Steering, str] = {
     "interject": "Pass a correction or a follow-up to {what}.",
@@ -50,19 +52,24 @@ class Legal(Record, frozen=True, kw_only=True):
     choices: dict[str, tuple[str, ...]] = {}
 
 
-def legal(state: LaneState, *, may_act: bool, may_steer: bool) -> tuple[Legal, ...]:
-    """In an order that changes only at its end, so that the provider's cache of the tools holds as long as possible."""
+def legal(state: LaneState, rights: Rights, askers: Sequence[Person]) -> tuple[Legal, ...]:
+    """What any of those whose words the turn follows may cause; whose words a call follows is checked as it is read.
+
+    In an order that changes only at its end, so that the provider's cache of the tools holds as long as possible.
+    """
     tools = [_send_message(state), _WAIT]
-    if may_act:
+    if not askers or rights.anyone_may(askers, "recall"):
+        tools.append(_RECALL)
+    if rights.anyone_may(askers, "start"):
         tools.append(_with_files(_ACT, state))
-    if may_steer:
-        in_flight = state.in_flight()
-        completed = [action for action in state.actions.values() if not action.in_flight]
-        if len(in_flight) > MANY:
-            tools += _fixed([*in_flight, *completed])
-        else:
-            tools += [tool for action in [*in_flight, *completed] for tool in _own(action)]
-        tools = [tools[0], *(_with_files(tool, state) for tool in tools[1:])]
+    in_flight = state.in_flight()
+    completed = [action for action in state.actions.values() if not action.in_flight]
+    can = [(action, rights.verbs(askers, action)) for action in [*in_flight, *completed]]
+    if len(in_flight) > MANY:
+        tools += _fixed(can)
+    else:
+        tools += [tool for action, verbs in can for tool in _own(action, verbs)]
+    tools = [tools[0], *(_with_files(tool, state) for tool in tools[1:])]
     if any(medium in REACTS for medium in state.routes):
         tools.append(_REACT)
     return tuple(tools)
@@ -97,6 +104,12 @@ _WAIT = Legal(
     required=("reason",),
     optional=("until",),
 )
+_RECALL = Legal(
+    name="recall",
+    kind="recall",
+    about="Search what was said here before what you see. query: the words to find. You get the result, then decide.",
+    required=("query",),
+)
 _ACT = Legal(
     name="act",
     kind="act",
@@ -130,10 +143,10 @@ def _send_message(state: LaneState) -> Legal:
     )
 
 
-def _own(action: ActionView) -> list[Legal]:
+def _own(action: ActionView, verbs: Sequence[Steering]) -> list[Legal]:
     what = f"“{action.name}” ({action.label})"
     tools = []
-    for verb in _steering(action):
+    for verb in verbs:
         for question in action.questions.values() if verb == "answer" else (None,):
             text = (TEXT_OF[verb],) if verb in TEXT_OF else ()
             tools.append(
@@ -150,10 +163,10 @@ def _own(action: ActionView) -> list[Legal]:
     return tools
 
 
-def _fixed(actions: list[ActionView]) -> list[Legal]:
+def _fixed(can: list[tuple[ActionView, tuple[Steering, ...]]]) -> list[Legal]:
     tools = []
     for verb, about in ABOUT.items():
-        fitting = [action for action in actions if verb in _steering(action)]
+        fitting = [action for action, verbs in can if verb in verbs]
         if not fitting:
             continue
         text = (TEXT_OF[verb],) if verb in TEXT_OF else ()
@@ -169,10 +182,6 @@ def _fixed(actions: list[ActionView]) -> list[Legal]:
             )
         )
     return tools
-
-
-def _steering(action: ActionView) -> list[Steering]:
-    return list(verbs(action.phase, bool(action.questions)))
 
 
 def _function(tool: Legal) -> dict[str, Any]:

@@ -42,6 +42,29 @@ def demo(plain: bool, data: Path | None, model: str | None, pace: float, listen:
     sys.exit(asyncio.run(run(options)))
 
 
+@main.command()
+@config_option
+@click.option("--yes", is_flag=True, help="Ask nothing: take what is found, and the defaults.")
+def init(config: Path | None, yes: bool) -> None:
+    """Write the settings, question by question."""
+    from frontdesk.demo.find_model import find
+    from frontdesk.init import CannotInit, Interview, write
+
+    path = config or Path(DEFAULT_CONFIG)
+    if path.exists():
+        raise click.ClickException(f"{path} is there already: move it away, or name another file with --config.")
+    interview = Interview(os.environ, ask=not yes)
+    settings = interview.settings(asyncio.run(find(None, os.environ)))
+    try:
+        written = write(path, settings, interview.typed)
+    except (CannotInit, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    _settings(path)
+    name = "" if path == Path(DEFAULT_CONFIG) else f" --config {path}"
+    click.echo(f"Written: {', '.join(map(str, written))}")
+    click.echo(f"Next: `frontdesk doctor{name}` tries each part, then `frontdesk run{name}` starts it.")
+
+
 def _roles(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
     roles = tuple(dict.fromkeys(role.strip() for role in text.split(",")))
     if unknown := [role for role in roles if role not in ROLES]:
@@ -109,7 +132,7 @@ def search(config: Path | None, text: str, limit: int) -> None:
     from gateway.keeping import ViewsFailed
 
     try:
-        lines = upkeep.search(_store(config), text, limit)
+        lines = upkeep.search(_settings(config).store.path, text, limit)
     except ViewsFailed as error:
         raise click.ClickException(str(error)) from error
     click.echo("\n".join(lines) or "Nothing was found.")
@@ -118,14 +141,14 @@ def search(config: Path | None, text: str, limit: int) -> None:
 @main.command()
 @config_option
 def rebuild(config: Path | None) -> None:
-    """Make the search index and the other views anew from the journals. The gateway must not run."""
+    """Make the search index and the other views anew from the journals. No gateway may run on this machine."""
     from frontdesk import upkeep
-    from gateway.broker.sqlite_file import StoreUnusable
+    from gateway.broker.protocol import BrokerUnusable
     from gateway.keeping import ViewsFailed
 
     try:
-        number = asyncio.run(upkeep.rebuild(_store(config)))
-    except (StoreUnusable, ViewsFailed) as error:
+        number = asyncio.run(upkeep.rebuild(_settings(config)))
+    except (BrokerUnusable, ViewsFailed) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"Made anew from {number} entries.")
 
@@ -136,8 +159,8 @@ def rebuild(config: Path | None) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def erase(config: Path | None, address: str, yes: bool) -> None:
     """Erase what ADDRESS (telegram:42) said, and what was made of it, for good. The gateway must not run."""
-    from frontdesk.app import key_of, people
     from frontdesk.erase import erase as erase_person
+    from frontdesk.people import key_of, people
     from gateway.addresses import Address
     from gateway.broker.sqlite_file import StoreUnusable
     from gateway.keeping import ViewsFailed
@@ -163,11 +186,11 @@ def erase(config: Path | None, address: str, yes: bool) -> None:
 def backup(config: Path | None, file: Path) -> None:
     """Copy the store to FILE (and its views beside it), also while the gateway runs."""
     from frontdesk import upkeep
-    from gateway.broker.sqlite_file import StoreUnusable
+    from gateway.broker.protocol import BrokerUnusable
 
     try:
-        written = upkeep.backup(_store(config), file)
-    except (StoreUnusable, OSError) as error:
+        written = upkeep.backup(_settings(config), file)
+    except (BrokerUnusable, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"Written and checked: {', '.join(map(str, written))}. To restore, see README.")
 
@@ -179,6 +202,48 @@ def doctor(config: Path | None) -> None:
     from frontdesk.doctor import check
 
     sys.exit(asyncio.run(check(_settings(config))))
+
+
+@main.command()
+@config_option
+@click.option("--again", is_flag=True, help="Also if they are there already.")
+def packages(config: Path | None, again: bool) -> None:
+    """Install what the workers' code can import: [sandbox] packages, from wheels, by pip as it is set up here."""
+    from frontdesk.packages import NotInstalled, make
+
+    try:
+        asyncio.run(make(_settings(config), again=again))
+    except NotInstalled as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command(name="eval")
+@config_option
+@click.option("--model", default=None, help="Another one than the settings', with its key and address.")
+@click.option("--scenarios", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Others than our own.")
+@click.option("--half", type=click.Choice(["tuning", "held-out"]), default=None, help="Only one half of them.")
+@click.option("--parallel", type=click.IntRange(0, 64), default=0, help="At once; by itself what suits the server.")
+@click.option("--again", is_flag=True, help="Ask anew what was asked before, instead of going on.")
+@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
+def evaluation(
+    config: Path | None,
+    model: str | None,
+    scenarios: Path | None,
+    half: str | None,
+    parallel: int,
+    again: bool,
+    as_json: bool,
+) -> None:
+    """How often the model decides right: to speak, wait, start, steer or ask. Needs no gateway."""
+    from frontdesk.evaluation.command import CannotEvaluate, Options, evaluate
+
+    options = Options(
+        model=model, scenarios=scenarios, half=half or "", parallel=parallel, again=again, as_json=as_json
+    )
+    try:
+        sys.exit(asyncio.run(evaluate(_settings(config), options)))
+    except CannotEvaluate as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _settings(config: Path | None) -> "Settings":

@@ -10,7 +10,7 @@ from actors.journal import ActionState
 from brain import prompt
 from brain.contacts import Contact, owner
 from brain.controls import status
-from brain.entries import Act, Decision, LaneEntry, React, Speak, Steer, Wait, Withdraw
+from brain.entries import Act, Decision, LaneEntry, React, Recalled, Speak, Steer, Wait, Withdraw
 from brain.parts import Exchange
 from brain.state import LaneState
 from brain.working import ActionView
@@ -106,5 +106,7 @@ def _decision(decision: Decision, state: LaneState, ref: Ref) -> str:
         case Steer(verb=verb, action=key, text=text, by=by):
             action = state.actions.get(key)
             return f"**{verb}** {action.name if action else key} for {by.name}{f': {text[:300]}' if text else ''}"
+        case Recalled(query=query, of=of):
+            return f"**looked up** “{query[:200]}”: {len(of)} found"
         case Withdraw(send=send_ref):
             return f"**withdrew** {send_ref}"

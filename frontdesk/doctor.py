@@ -10,7 +10,7 @@ import click
 
 from actors.sandbox.host import Sandbox
 from actors.sandbox.words import CellDone, Happening
-from frontdesk import store
+from frontdesk import packages, store
 from frontdesk.isolation import choose
 from frontdesk.models import REHEARSAL, Models
 from gateway.broker.protocol import BrokerUnusable
@@ -20,6 +20,13 @@ from gateway.llm.model import Model, ModelError, Request
 from gateway.record import Record
 from gateway.settings import EmailSettings, Settings
 
+IMPORTS = """
+import importlib
+def fails(name):
+    try: importlib.import_module(name)
+    except ImportError: return True
+[name for name in {!r} if fails(name)]
+"""
 MODEL_SECONDS, SANDBOX_SECONDS, CONNECT_SECONDS = 60.0, 10.0, 10.0
 
 
@@ -110,13 +117,14 @@ async def _answers(part: str, model: Model) -> Finding:
 
 async def _sandbox(settings: Settings) -> Finding:
     choice = await choose(settings.sandbox)
+    environment = packages.curated(settings, choice)
     if choice.refused:
         return Finding(part="sandbox", well=False, text=f"code of actors does not run: {choice.missing}")
     done: asyncio.Future[Happening] = asyncio.get_running_loop().create_future()
     with tempfile.TemporaryDirectory(prefix="frontdesk-doctor-") as folder:
-        box = Sandbox(Path(folder), done.set_result, choice.isolation)
+        box = Sandbox(Path(folder), done.set_result, packages.furnished(settings, choice))
         try:
-            await box.execute("cell1", "6 * 7", stateful=False)
+            await box.execute("cell1", IMPORTS.format(environment.modules()), stateful=False)
             async with asyncio.timeout(SANDBOX_SECONDS):
                 happening = await done
         except TimeoutError:
@@ -124,11 +132,14 @@ async def _sandbox(settings: Settings) -> Finding:
         finally:
             await box.kill()
             await box.close()
-    well = isinstance(happening, CellDone) and happening.value == "42"
-    if not well:
+    if not isinstance(happening, CellDone) or happening.status != "ok":
         return Finding(part="sandbox", well=False, text=f"Python does not run: {happening}")
+    if happening.value != "[]":
+        text = f"it cannot import {happening.value}: run `frontdesk packages --again`"
+        return Finding(part="sandbox", well=False, text=text)
     how = "isolated" if choice.missing is None else f"without isolation (allow_unisolated): {choice.missing}"
-    return Finding(part="sandbox", well=True, text=f"Python runs, {how}")
+    there = packages.described(environment.path) or "nothing, until you run `frontdesk packages`"
+    return Finding(part="sandbox", well=True, text=f"Python runs, {how}; beside its own it can import {there}")
 
 
 def _web(settings: Settings) -> Finding:
@@ -175,7 +186,7 @@ async def _slack(settings: Settings) -> Finding:
 
 
 async def _email(email: EmailSettings) -> AsyncIterator[Finding]:
-    from frontdesk.app import mail_account
+    from frontdesk.accounts import mail_account
     from mediums.email.trial import try_imap, try_smtp
 
     account = mail_account(email, "")

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from actors.entries import ActionEntry
-from actors.journal import ActionFrozen
+from actors.frozen import ActionFrozen
 from actors.sandbox.host import Sandbox
 from actors.sandbox.isolation.bare import Bare
 from brain.entries import LaneEntry

@@ -1,10 +1,14 @@
 """Which broker the settings ask for, opened; and which roles a process may have on it."""
 
+import hashlib
 import importlib
 import logging
+import socket
 import sys
 from collections.abc import Callable, Collection
+from pathlib import Path
 
+from gateway.addresses import journal_key
 from gateway.broker.protocol import Broker, BrokerUnusable
 from gateway.broker.sqlite import SqliteBroker
 from gateway.settings import Settings
@@ -17,6 +21,18 @@ NATS_PY = "nats-py>=2.16"
 def is_shared(settings: Settings) -> bool:
     """Several processes may work on it."""
     return settings.broker.url != "sqlite"
+
+
+def workspaces(store: Path) -> Path:
+    """A folder for each action, beside the store."""
+    path = store.resolve()
+    return path.parent / f"{path.name}.actions"
+
+
+def machine_of(store: Path) -> str:
+    """Where sandboxes and views can be found again: this machine, and the folder in which they are."""
+    folder = hashlib.sha256(str(workspaces(store)).encode()).hexdigest()[:8]
+    return f"{journal_key(socket.gethostname())}-{folder}"
 
 
 def check(settings: Settings, roles: Collection[str]) -> None:

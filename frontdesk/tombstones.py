@@ -18,7 +18,7 @@ _STRUCTURE = """
     type ref conversation action medium account place thread reply_to user at since until verb phase end outcome
     by attention kind job call cell rpc child question key label model worker subject send command id ids role
     tool_call_id method identity identities covers waits resting seen author
-    met only winding_up remind_at expires_at word_at idle_since children reminded nonce
+    met only winding_up remind_at expires_at word_at idle_since children reminded nonce of
 """
 STAYS = frozenset(_STRUCTURE.split())  # fields; where one holds a whole struct, that is looked into all the same
 
@@ -106,6 +106,10 @@ class Erased(msgspec.Struct):
             return (conversation, node["turn"]) in self.turns
         if isinstance(action := node.get("action") or node.get("key"), str) and self.has_action(action):
             return True
+        if node.get("type") == "Summarised":
+            return any((one["medium"], one["user"]) == self.user for one in node.get("whose", ()))
+        if node.get("type") == "Recalled":
+            return any(one in self.identities or self._is_post(one) for one in node.get("of", ()))
         if node.get("type") == "Posted":
             return self._is_post(node["id"])
         if node.get("type") == "Settled":

@@ -2,23 +2,43 @@
 
 import asyncio
 import shutil
+import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from actors.accounts import ActionRows
 from brain import history
 from brain.history import Found, LaneRows
+from frontdesk.store import is_shared, machine_of, open_broker
 from gateway import views
 from gateway.broker import sqlite_file
 from gateway.broker.blobs import blobs_of
-from gateway.broker.protocol import Broker, Stored
-from gateway.broker.sqlite import SqliteBroker
+from gateway.broker.protocol import Broker, BrokerUnusable, Stored
+from gateway.clock import utc_now
+from gateway.fed import Machines
+from gateway.holding import Guard, while_held
+from gateway.keeping import Keeper
+from gateway.settings import Settings
 from gateway.views import ViewsFile
+
+KEEPER_SECONDS = 2.0  # of its lease
+STREAMS = ("frontdesk-log", "frontdesk-cmd", "frontdesk-evt", "OBJ_frontdesk-blobs")
 
 
 def views_file(store: Path) -> ViewsFile:
     """As the gateway keeps it."""
     return ViewsFile(views.path_of(store), [LaneRows(), ActionRows()])
+
+
+def keeper_key(settings: Settings) -> str:
+    """Of its lease: each file of views has one."""
+    return f"keeper-{machine_of(settings.store.path)}"
+
+
+def keeper(broker: Broker, settings: Settings) -> Keeper:
+    store = settings.store.path
+    others = Machines(broker, machine_of(store), utc_now) if is_shared(settings) else None
+    return Keeper(broker, views_file(store), others=others)
 
 
 def lines_of(found: Sequence[Found]) -> Iterator[str]:
@@ -35,11 +55,22 @@ def search(store: Path, words: str, limit: int) -> list[str]:
     return [*lines_of(history.searched(store, words, limit))]
 
 
-async def rebuild(store: Path) -> int:
-    """The views anew; the number of entries read. Raises StoreUnusable (a gateway is running), ViewsFailed."""
-    broker = SqliteBroker(store)
+async def rebuild(settings: Settings) -> int:
+    """The views anew; the number of entries read. Raises BrokerUnusable (a gateway keeps them), ViewsFailed."""
+    broker = await open_broker(settings)
+    number = 0
+
+    async def work(_: Guard) -> None:
+        nonlocal number
+        number = await rebuild_with(broker, views_file(settings.store.path))
+
     try:
-        return await rebuild_with(broker, views_file(store))
+        key = keeper_key(settings)
+        lease = await broker.lease(key, uuid.uuid4().hex, KEEPER_SECONDS)
+        if lease is None:
+            raise BrokerUnusable(f"{settings.store.path}: a gateway on this machine keeps its views: stop it first.")
+        await while_held(lease, KEEPER_SECONDS, work)
+        return number
     finally:
         await broker.close()
 
@@ -61,11 +92,14 @@ async def rebuild_with(broker: Broker, file: ViewsFile) -> int:
         await asyncio.to_thread(file.close)
 
 
-def backup(store: Path, target: Path) -> list[Path]:
-    """Of both files and the blobs, also while a gateway runs; what was written. Raises StoreUnusable, OSError.
+def backup(settings: Settings, target: Path) -> list[Path]:
+    """Of both files and the blobs, also while a gateway runs; what was written. Raises BrokerUnusable, OSError.
 
     The blobs come last: one that an entry speaks of was there before it.
     """
+    store = settings.store.path
+    if is_shared(settings):
+        raise BrokerUnusable(_backup_of_streams(settings.broker.url, target, _views(store, target)))
     blobs, copied = blobs_of(store), blobs_of(target)
     if copied.exists():
         raise sqlite_file.StoreUnusable(f"{copied} is there already: a backup goes into a new file.")
@@ -74,7 +108,28 @@ def backup(store: Path, target: Path) -> list[Path]:
     if blobs.is_dir():
         shutil.copytree(blobs, copied, ignore=shutil.ignore_patterns("tmp*"))
         written.append(copied)
-    if views.path_of(store).exists():
-        sqlite_file.copy(views.path_of(store), views.path_of(target))
-        written.append(views.path_of(target))
-    return written
+    return written + _views(store, target)
+
+
+def _views(store: Path, target: Path) -> list[Path]:
+    if not views.path_of(store).exists():
+        return []
+    sqlite_file.copy(views.path_of(store), views.path_of(target))
+    return [views.path_of(target)]
+
+
+def _backup_of_streams(url: str, target: Path, written: list[Path]) -> str:
+    """What the operator does with NATS's own tool, which copies a stream as of one moment while it is in use."""
+    backups = [f"  nats --server {url} stream backup {name} {target}.{name}" for name in STREAMS]
+    restores = [f"  nats --server {url} stream restore {target}.{name}" for name in STREAMS]
+    views_too = f"The views of this machine are copied: {written[0]}. " if written else ""
+    return "\n".join(
+        [
+            f"{views_too}The journals and blobs are NATS's: copy them with its own tool (https://github.com/nats-io/natscli),",
+            "also while everything runs, in this order:",
+            *backups,
+            "To restore: stop all processes, remove those streams (nats stream rm), then",
+            *restores,
+            f"put the copy of the views back at {views.path_of(Path('[store] path'))}, and start.",
+        ]
+    )

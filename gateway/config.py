@@ -21,12 +21,14 @@ from gateway.addresses import Address
 from gateway.settings import (
     NOT_YET,
     BrokerUrl,
+    HostName,
     HostPattern,
     HttpUrl,
     Listen,
     MailAddress,
     MediumsSettings,
     ModelSettings,
+    PackageName,
     Secret,
     Settings,
     StoreSettings,
@@ -34,10 +36,12 @@ from gateway.settings import (
     WebSettings,
     broker_url,
     duration,
+    host_name,
     host_pattern,
     http_url,
     known_keys,
     mail_address,
+    package_name,
     without_none,
 )
 
@@ -103,7 +107,9 @@ class _Reader:
         self._environ = environ
         self._parse: dict[Any, Callable[[str], Any]] = {
             Address: _address,
+            HostName: host_name,
             HostPattern: host_pattern,
+            PackageName: package_name,
             BrokerUrl: broker_url,
             HttpUrl: http_url,
             Listen: Listen.parse,

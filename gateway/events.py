@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from gateway.addresses import Address, Route
+from gateway.cards import Card, PressVerb
 from gateway.files import Attachment
 from gateway.record import Record, Tagged
 
@@ -46,6 +47,9 @@ class Album(Record, frozen=True, kw_only=True):
 class MessageReceived(Tagged, frozen=True, kw_only=True):
     """`identity` is the platform's own (account, kind, id, version), good for ever.
 
+    `addressed` is False for what calls nobody here. `by_name` is False where only its place makes it addressed: a
+    thread that the assistant takes part in, where people speak with each other too.
+
     An edit is a version of its own, with the new words whole; `before` is what it said until then, where that is
     known, and `edited` tells it from a message.
     """
@@ -57,6 +61,7 @@ class MessageReceived(Tagged, frozen=True, kw_only=True):
     at: datetime
     private: bool = True
     addressed: bool = True
+    by_name: bool = True
     files: tuple[Attachment, ...] = ()
     album: Album | None = None
     edited: bool = False
@@ -94,16 +99,21 @@ class MessageReacted(Tagged, frozen=True, kw_only=True):
 
 
 class ControlPressed(Tagged, frozen=True, kw_only=True):
-    """A button on a card or in the panel: steering that needs no model. `action` is the lane's short reference."""
+    """A button on a card or in the panel: steering that needs no model. `action` is the lane's short reference.
+
+    An answer has its words in `text`, or is the question's `option` of that number.
+    """
 
     identity: str
     route: Route
     author: Person
     at: datetime
-    verb: Literal["ask", "pause", "resume", "stop", "answer"]
+    verb: PressVerb
     action: str
     text: str = ""
     question: str = ""
+    option: int | None = None
+    private: bool = True
 
 
 Outcome = Literal["sent", "failed", "unknown", "withdrawn"]
@@ -267,7 +277,27 @@ class WithdrawSend(Tagged, frozen=True, kw_only=True):
     send: Ref
 
 
-OutboxCommand = Send | WithdrawSend
+class ShowCard(Tagged, frozen=True, kw_only=True):
+    """The newest state of the status card of one run of an action; an older one that was not shown yet is passed over.
+
+    No event comes of it. Not shown after `until`.
+    """
+
+    ref: Ref
+    conversation: str
+    action: str
+    run: int
+    route: Route
+    card: Card
+    until: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        """Which card: the same for all its states."""
+        return f"{self.action}/{self.run}"
+
+
+OutboxCommand = Send | WithdrawSend | ShowCard
 
 
 class Start(Tagged, frozen=True, kw_only=True):

@@ -48,6 +48,11 @@ async def hold(broker: Broker, key: str, ttl_seconds: float, work: Role) -> None
         stands_by = True
         await asyncio.sleep(ttl_seconds / 10)
     log.info("%s: held here", key)
+    await while_held(lease, ttl_seconds, work)
+
+
+async def while_held(lease: Lease, ttl_seconds: float, work: Role) -> None:
+    """Renews it until the work is done, then releases it. Raises Deposed (in a group) when it is lost."""
     try:
         async with asyncio.TaskGroup() as group:
             renewing = group.create_task(_renew(lease, ttl_seconds))

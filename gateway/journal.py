@@ -10,7 +10,7 @@ their writer knows them again. Now and then the writer adds a snapshot of the fo
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -113,13 +113,18 @@ class Journal(Generic[S]):
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._write_forever(), name=f"write {self.subject}")
-                group.create_task(self._emit_forever(), name=f"emit {self.subject}")
-                group.create_task(self._snapshot_forever(), name=f"snapshot {self.subject}")
+                group.create_task(self._beside(self._emit_forever()), name=f"emit {self.subject}")
+                group.create_task(self._beside(self._snapshot_forever()), name=f"snapshot {self.subject}")
         finally:
             self._closed = True
             while not self._mail.empty():
                 _, future = self._mail.get_nowait()
                 _refuse(future, self.subject)
+
+    async def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Beside the writer: that ends with it, and why is the writer's to say."""
+        with contextlib.suppress(JournalClosed):
+            await work
 
     async def release(self) -> None:
         """After `run` has ended: says that the end was clean. An append that the end met in flight is folded first.

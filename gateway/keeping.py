@@ -1,8 +1,9 @@
 """What may be forgotten, and when.
 
 A journal (`log.…`) is forgotten below its newest complete snapshot, once the views have been fed with all of it: the
-one who feeds them, the keeper, does both. Facts and commands (`evt.…`, `cmd.…`) are only on their way: who consumes
-them forgets, in strides, what it has acknowledged. The last entry of a subject always stays.
+one who feeds them, the keeper, does both (of several machines' keepers, the last one: `gateway.fed`). Facts and
+commands (`evt.…`, `cmd.…`) are only on their way: who consumes them forgets, in strides, what it has acknowledged. The
+last entry of a subject always stays.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Protocol
 
+from gateway import fed
 from gateway.broker.protocol import Broker, Stored, Unconfirmed
 from gateway.holding import Guard
 from gateway.record import Undecodable, decode
@@ -23,6 +25,7 @@ SUBJECTS_COUNTED = 10_000  # beyond that the counting begins anew: a few are for
 LAG_SECONDS = 0.3  # how far the views may be behind while nothing is wrong
 FED_AT_ONCE = 500
 PAUSE_SECONDS = 10.0  # after the views could not be written
+AGAIN_SECONDS = 1.0  # after the broker did not answer
 
 
 class Consumed:
@@ -59,9 +62,13 @@ class Views(Protocol):
 class Keeper:
     """The journals' follower. It may lag, and no one waits for it."""
 
-    def __init__(self, broker: Broker, views: Views, lag_seconds: float = LAG_SECONDS) -> None:
+    def __init__(
+        self, broker: Broker, views: Views, lag_seconds: float = LAG_SECONDS, others: fed.Others | None = None
+    ) -> None:
         self._broker, self._views, self._lag_seconds = broker, views, lag_seconds
+        self._others: fed.Others = others or fed.Nobody()
         self._gathered: dict[str, Gathering] = {}
+        self._due: dict[str, tuple[int, int]] = {}  # of a journal: forgotten is below, once all are fed through
         self._caught_up = asyncio.Event()
 
     async def run(self, _: Guard) -> None:
@@ -74,7 +81,9 @@ class Keeper:
                         await self._follow(thread)
                     except ViewsFailed as error:
                         log.error("%s Search lags until then, and nothing is compacted.", error)  # noqa: TRY400
-                    await asyncio.sleep(PAUSE_SECONDS)
+                        await asyncio.sleep(PAUSE_SECONDS)
+                    except Unconfirmed:
+                        await asyncio.sleep(AGAIN_SECONDS)
             finally:
                 await asyncio.shield(loop.run_in_executor(thread, self._views.close))
 
@@ -86,37 +95,40 @@ class Keeper:
     async def _follow(self, thread: ThreadPoolExecutor) -> None:
         loop = asyncio.get_running_loop()
         after = await loop.run_in_executor(thread, self._views.open)
+        await self._others.begin()
         while True:
             waiting = not self._caught_up.is_set()
-            entries = await self._read(after)
-            for at in range(0, len(entries), FED_AT_ONCE):
-                batch = entries[at : at + FED_AT_ONCE]
-                await loop.run_in_executor(thread, self._views.feed, batch)
-                after = batch[-1].sequence
-                await self._forget(batch)
+            entries = await self._broker.read("log.>", after, FED_AT_ONCE)
+            if entries:
+                await loop.run_in_executor(thread, self._views.feed, entries)
+                after = entries[-1].sequence
+                self._note(entries)
+            await self._forget(after)
+            if len(entries) == FED_AT_ONCE:
+                continue
             if waiting:
                 self._caught_up.set()
             await asyncio.sleep(self._lag_seconds)
 
-    async def _read(self, after: int) -> list[Stored]:
-        try:
-            return await self._broker.read("log.>", after)
-        except Unconfirmed:
-            return []
-
-    async def _forget(self, batch: list[Stored]) -> None:
-        due: dict[str, int] = {}
+    def _note(self, batch: list[Stored]) -> None:
         for stored in batch:
+            if stored.subject.startswith(fed.PATTERN):
+                self._others.note(stored)
             part = snapshot_part(stored)
             if part is None:
                 self._gathered.pop(stored.subject, None)
                 continue
             gathering = self._gathered.setdefault(stored.subject, Gathering())
             if gathering.take(stored.sequence, part) is not None:
-                due[stored.subject] = gathering.below
-        for subject, below in due.items():
-            with suppress(Unconfirmed):
+                self._due[stored.subject] = (gathering.below, stored.sequence)
+
+    async def _forget(self, after: int) -> None:
+        await self._others.tell(after, due=bool(self._due))
+        through = self._others.through()
+        for subject, (below, needed) in list(self._due.items()):
+            if through is None or through >= needed:
                 await self._broker.purge(subject, below)
+                del self._due[subject]
 
 
 def snapshot_part(stored: Stored) -> Snapshot | None:

@@ -3,6 +3,9 @@
 A message is written down before it is tried; only what surely did not happen is tried again. Messages to one room leave
 in order, one after the other; rooms do not wait for each other, and accounts know nothing of each other. Every message
 ends: by its deadline at the latest, and a platform that says nothing is given `SEND_SECONDS`.
+
+A status card goes the same way: its first state in its place among the messages, the later ones, as edits, behind them.
+An edit may be repeated; a card that perhaps stands there, without an id that tells, is left alone.
 """
 
 import asyncio
@@ -14,8 +17,9 @@ from typing import Protocol
 
 from gateway.addresses import Route
 from gateway.broker.protocol import Broker, Unconfirmed
+from gateway.cards import Card
 from gateway.clock import Now, utc_now
-from gateway.events import OutboxCommand, Ref, Send
+from gateway.events import OutboxCommand, Ref, Send, ShowCard, WithdrawSend
 from gateway.files import Attachment
 from gateway.holding import Guard
 from gateway.journal import Journal, acknowledge
@@ -77,6 +81,7 @@ class Platform(Protocol):
     async def send(self, route: Route, text: str, key: str) -> None: ...
     async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None: ...
     async def react(self, route: Route, emoji: str, key: str) -> None: ...
+    async def show_card(self, route: Route, card: Card, message: str | None) -> str: ...
 
 
 class Outbox:
@@ -122,9 +127,9 @@ class Outbox:
         def decide(state: OutboxState) -> Queued | None:
             if state.knows(command):
                 return None
-            if isinstance(command, Send):
-                return Queued(command=command, parts=parts, carried=carried)
-            return Queued(command=command, withdrew=state.pending(command.send))
+            if isinstance(command, WithdrawSend):
+                return Queued(command=command, withdrew=state.pending(command.send))
+            return Queued(command=command, parts=parts, carried=carried)
 
         return decide
 
@@ -144,29 +149,28 @@ class Outbox:
         await self._settle_attempts_of_a_former_holder()
         while True:
             state = await self.journal.until(lambda state: state.rooms().keys() - self._busy)
-            for room, ref in state.rooms().items():
-                if room not in self._busy:
-                    self._busy.add(room)
-                    group.create_task(self._send(room, ref))
+            for room in state.rooms().keys() - self._busy:
+                self._busy.add(room)
+                group.create_task(self._send_all(room))
 
     async def _settle_attempts_of_a_former_holder(self) -> None:
         for ref, item in list(self.journal.state.open.items()):
-            if item.attempting and self._platform.repeatable:
+            if item.attempting and (self._platform.repeatable or self.journal.state.is_edit(item.send)):
                 await self.journal.write(lambda _, ref=ref: Deferred(send=ref, why="the holder was interrupted"))  # type: ignore[misc]
             elif item.attempting:
                 await self.journal.write(lambda _, ref=ref: Closed(send=ref, outcome="unknown", why="interrupted"))  # type: ignore[misc]
 
-    # --- one message, until it is closed -----------------------------------------------------------------------------
+    # --- one room, until nothing waits in it -------------------------------------------------------------------------
 
-    async def _send(self, room: Room, ref: Ref) -> None:
+    async def _send_all(self, room: Room) -> None:
         state = self.journal.state
         try:
-            while ref in state.open:
+            while (ref := state.rooms().get(room)) is not None:
                 seconds = self._rest_seconds(room, state.open[ref])
                 if seconds > 0:
                     with suppress(TimeoutError):  # a withdrawal ends the pause; the room goes on resting
                         async with asyncio.timeout(seconds):
-                            await self.journal.until(lambda state: ref not in state.open)
+                            await self.journal.until(lambda state, ref=ref: state.rooms().get(room) != ref)  # type: ignore[misc]
                 else:
                     await self._attempt(ref)
         finally:
@@ -196,37 +200,43 @@ class Outbox:
             return None
         item = state.open[ref]
         if item.send.until is not None and self._now() >= item.send.until:
-            return Closed(send=ref, outcome="failed", why=TOO_LATE)
+            shown = state.cards.get(item.send.name, "") if isinstance(item.send, ShowCard) else ""
+            return Closed(send=ref, outcome="failed", why=TOO_LATE, message=shown)
         return Attempting(send=ref, part=item.part)
 
     async def _try(self, ref: Ref, item: Item) -> Entry:
         """What came of it."""
+        shown = self.journal.state.cards.get(item.send.name, "") if isinstance(item.send, ShowCard) else ""
         try:
             self._guard.check()
             async with asyncio.timeout(self._send_seconds):
-                await self._leave(item, f"{ref}/{item.part}")
+                if isinstance(item.send, ShowCard):
+                    shown = await self._platform.show_card(item.send.route, item.send.card, shown or None)
+                else:
+                    await self._leave(item, item.send, f"{ref}/{item.part}")
         except SurelyNotSent as error:
             if item.send.until is None and item.attempts >= MAX_ATTEMPTS:
-                return Closed(send=ref, outcome="failed", why=f"{error} ({MAX_ATTEMPTS} attempts)")
+                why = f"{error} ({MAX_ATTEMPTS} attempts)"
+                return Closed(send=ref, outcome="failed", why=why, message=shown)
             grown = min(RETRY_SECONDS * 2 ** min(item.attempts - 1, 10), LONGEST_RETRY_SECONDS)
             return self._deferred(ref, error, grown if error.retry_after_seconds is None else error.retry_after_seconds)
         except Rejected as error:
             return Closed(send=ref, outcome="failed", why=str(error))
         except (OutcomeUnknown, TimeoutError) as error:
-            if self._platform.repeatable and item.attempts < MAX_ATTEMPTS:
+            if (self._platform.repeatable or shown) and item.attempts < MAX_ATTEMPTS:
                 return self._deferred(ref, error, RETRY_SECONDS)
             why = str(error) or f"no answer in {self._send_seconds:.0f} s"
-            return Closed(send=ref, outcome="unknown", why=why)
+            return Closed(send=ref, outcome="unknown", why=why, message=shown)
         if item.part + 1 < len(item.parts):
             return PartSent(send=ref, part=item.part)
-        return Closed(send=ref, outcome="sent")
+        return Closed(send=ref, outcome="sent", message=shown)
 
-    async def _leave(self, item: Item, key: str) -> None:
-        route, text = item.send.route, item.parts[item.part]
-        if item.send.reaction:
+    async def _leave(self, item: Item, send: Send, key: str) -> None:
+        route, text = send.route, item.parts[item.part]
+        if send.reaction:
             await self._platform.react(route, text, key)
-        elif item.files:
-            await self._platform.send_files(route, text, [await self._carried(file) for file in item.files], key)
+        elif files := item.files_of(send):
+            await self._platform.send_files(route, text, [await self._carried(file) for file in files], key)
         else:
             await self._platform.send(route, text, key)
 

@@ -1,14 +1,15 @@
 """What an outbox writes in its journal, and the fold of it. Pure: no clock, no platform.
 
 A message is pending, attempting, or closed: sent, failed, unknown or withdrawn. Its parts are one set: they leave in
-order, and the first that does not arrive ends the message.
+order, and the first that does not arrive ends the message. Of a status card only the newest state is pending; what its
+message is on the platform is known from its first showing.
 """
 
 from datetime import datetime
 
 import msgspec
 
-from gateway.events import OutboxCommand, Outcome, Ref, Send, SendClosed, WithdrawSend
+from gateway.events import OutboxCommand, Outcome, Ref, Send, SendClosed, ShowCard, WithdrawSend
 from gateway.files import Attachment
 from gateway.journal import Emitted, Outgoing, Owned, Released, forget_emitted
 from gateway.record import Record, Tagged, decode
@@ -50,29 +51,31 @@ class PartSent(Tagged, frozen=True, kw_only=True):
 
 
 class Closed(Tagged, frozen=True, kw_only=True):
+    """`message` is the platform's id of a card that may be edited; without it nobody touches the card again."""
+
     send: Ref
     outcome: Outcome
     why: str = ""
+    message: str = ""
 
 
 Entry = Queued | Attempting | Deferred | PartSent | Closed | Owned | Released | Emitted
 
 
 class Item(msgspec.Struct):
-    """One open message. `part` is the next to go, `attempts` are those of that part."""
+    """One open message, or state of a card. `part` is the next to go, `attempts` are those of that part."""
 
-    send: Send
+    send: Send | ShowCard
     parts: tuple[str, ...]
     part: int = 0
     attempting: bool = False
     attempts: int = 0
     carried: tuple[int, ...] = ()
 
-    @property
-    def files(self) -> tuple[Attachment, ...]:
+    def files_of(self, send: Send) -> tuple[Attachment, ...]:
         """That go with the next part."""
         before = sum(self.carried[: self.part])
-        return self.send.files[before : before + sum(self.carried[self.part : self.part + 1])]
+        return send.files[before : before + sum(self.carried[self.part : self.part + 1])]
 
 
 class OutboxFrozen(Record, frozen=True, kw_only=True):
@@ -83,6 +86,7 @@ class OutboxFrozen(Record, frozen=True, kw_only=True):
     outgoing: list[Outgoing]
     seen: dict[str, tuple[int, int]]
     batch: int
+    cards: dict[str, str] = {}
 
 
 class OutboxState:
@@ -91,6 +95,7 @@ class OutboxState:
         self.open: dict[Ref, Item] = {}  # in order
         self.resting: dict[Room, datetime] = {}  # the platform asked for a pause until then
         self.outgoing: list[Outgoing] = []
+        self.cards: dict[str, str] = {}  # those that were shown and have not ended: the message; "" is never touched
         self._seen = Seen()
         self._batch = 0
 
@@ -101,13 +106,14 @@ class OutboxState:
             outgoing=self.outgoing,
             seen=self._seen.marks,
             batch=self._batch,
+            cards=self.cards,
         )
 
     def thaw(self, frozen: bytes) -> None:
         kept: OutboxFrozen = decode(frozen, OutboxFrozen)
         self.open = {item.send.ref: item for item in kept.open}
         self.resting, self.outgoing = dict(kept.resting), kept.outgoing
-        self._seen, self._batch = Seen(kept.seen), kept.batch
+        self._seen, self._batch, self.cards = Seen(kept.seen), kept.batch, kept.cards
 
     def knows(self, command: OutboxCommand) -> bool:
         return command.ref in self._seen
@@ -122,6 +128,9 @@ class OutboxState:
                 self.open[send.ref] = Item(send=send, parts=parts, carried=carried)
                 if not parts:
                     self._close(send.ref, "failed", "there is nothing to send")
+            case Queued(command=ShowCard() as show):
+                self._seen.add(show.ref)
+                self._queue_card(show)
             case Queued(command=command, withdrew=withdrew):
                 self._seen.add(command.ref)
                 if withdrew and isinstance(command, WithdrawSend):
@@ -135,9 +144,14 @@ class OutboxState:
                 item.attempting = False
                 if until is not None:
                     self.resting[item.send.route.room] = until
+                if isinstance(item.send, ShowCard) and self._pending_card(item.send.name, but=ref) is not None:
+                    del self.open[ref]  # a newer state waits, and is shown instead
+                    self._drop_unshown(item.send.name)
             case PartSent(send=ref, part=part):
                 item = self.open[ref]
                 item.part, item.attempting, item.attempts = part + 1, False, 0
+            case Closed(send=ref, message=message) if isinstance(self.open[ref].send, ShowCard):
+                self._close_card(ref, message)
             case Closed(send=ref, outcome=outcome, why=why):
                 self._close(ref, outcome, why)
             case Emitted(through=through):
@@ -149,6 +163,7 @@ class OutboxState:
 
     def _close(self, ref: Ref, outcome: Outcome, why: str = "") -> None:
         item = self.open.pop(ref)
+        assert isinstance(item.send, Send)
         self._batch += 1
         delivered = len(item.parts) if outcome == "sent" else item.part
         event = SendClosed(
@@ -163,8 +178,56 @@ class OutboxState:
         self.outgoing.append(Outgoing(subject=f"evt.out.{self.account}", ref=event.ref, body=event))
 
     def rooms(self) -> dict[Room, Ref]:
-        """The oldest open message of each room: only that one may be tried."""
+        """The oldest open message of each room: only that one may be tried. A card's edit lets messages go first."""
         first: dict[Room, Ref] = {}
-        for ref, item in self.open.items():
-            first.setdefault(item.send.route.room, ref)
+        for edits in (False, True):
+            for ref, item in self.open.items():
+                if self.is_edit(item.send) is edits:
+                    first.setdefault(item.send.route.room, ref)
         return first
+
+    # --- cards -------------------------------------------------------------------------------------------------------
+
+    def is_edit(self, send: Send | ShowCard) -> bool:
+        return isinstance(send, ShowCard) and send.name in self.cards
+
+    def _queue_card(self, show: ShowCard) -> None:
+        """In the place of the state that waits, if one does."""
+        if self.cards.get(show.name) == "":
+            self._forget_ended(show)
+            return
+        waiting = self._pending_card(show.name)
+        if waiting is None:
+            self.open[show.ref] = Item(send=show, parts=("",))
+        else:
+            self.open[waiting].send = msgspec.structs.replace(show, ref=waiting)
+        self._drop_unshown(show.name)
+
+    def _pending_card(self, name: str, but: Ref | None = None) -> Ref | None:
+        found = (ref for ref, item in self.open.items() if isinstance(item.send, ShowCard) and item.send.name == name)
+        return next((ref for ref in found if ref != but and not self.open[ref].attempting), None)
+
+    def _drop_unshown(self, name: str) -> None:
+        """What has ended before anybody could see it needs no card."""
+        mine = [item for item in self.open.values() if isinstance(item.send, ShowCard) and item.send.name == name]
+        waiting = self._pending_card(name)
+        if waiting is None or name in self.cards or any(item.attempting for item in mine):
+            return
+        send = self.open[waiting].send
+        if isinstance(send, ShowCard) and send.card.ended:
+            del self.open[waiting]
+
+    def _close_card(self, ref: Ref, message: str) -> None:
+        show = self.open.pop(ref).send
+        assert isinstance(show, ShowCard)
+        self.cards[show.name] = message
+        newer = self._pending_card(show.name)
+        if newer is not None and not message:
+            newest = self.open.pop(newer).send
+            assert isinstance(newest, ShowCard)
+            self._forget_ended(newest)
+        self._forget_ended(show)
+
+    def _forget_ended(self, show: ShowCard) -> None:
+        if show.card.ended:
+            self.cards.pop(show.name, None)

@@ -17,6 +17,7 @@ import msgspec
 
 from gateway.addresses import Address
 from gateway.llm.model import Endpoint
+from gateway.package_names import wanted
 
 # A dotted key, or a dotted key and the values that fit a pattern.
 NOT_YET = frozenset(
@@ -104,6 +105,24 @@ def host_pattern(text: str) -> HostPattern:
     if text != "*" and not re.fullmatch(r"([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?\.)+[a-z][a-z0-9-]*", name):
         raise ValueError(f'"{text}" is no name of a host: write it as in "api.example.org" or "*.example.org"')
     return HostPattern(text.lower())
+
+
+HostName = NewType("HostName", str)
+
+
+def host_name(text: str) -> HostName:
+    """One host's own name. Raises ValueError for a pattern, and for anything else."""
+    if "*" in text:
+        raise ValueError(f'"{text}" is several hosts: write the name of the one that it is for')
+    return HostName(host_pattern(text))
+
+
+PackageName = NewType("PackageName", str)
+
+
+def package_name(text: str) -> PackageName:
+    """With versions, if need be; `*` for any. Raises ValueError."""
+    return PackageName(text if text == "*" else wanted(text))
 
 
 BrokerUrl = NewType("BrokerUrl", str)
@@ -249,7 +268,7 @@ class GrantSettings(Table, frozen=True, kw_only=True):
     """A secret that the host uses for actors' code in requests to `host`, and that the code never sees."""
 
     name: str
-    host: HostPattern
+    host: HostName
     value: Secret
     header: str = "Authorization"
 
@@ -258,7 +277,8 @@ class SandboxSettings(Table, frozen=True, kw_only=True):
     """`allow_unisolated` must be said: code then runs in a plain child process, and the other keys bind nobody.
 
     `allow`: the names of hosts that the proxy lets through, `*.` before one for all below it. `python` None looks for
-    one that others than the gateway's user can read.
+    one that others than the gateway's user can read. `packages`: what all code can import; None is our own choice.
+    `install`: what more it may have installed, `*` for anything.
     """
 
     allow_unisolated: bool = False
@@ -268,6 +288,8 @@ class SandboxSettings(Table, frozen=True, kw_only=True):
     memory_mb: Annotated[int, msgspec.Meta(ge=256)] = 2048
     disk_mb: Annotated[int, msgspec.Meta(ge=64)] = 2048
     secrets: tuple[GrantSettings, ...] = ()
+    packages: tuple[PackageName, ...] | None = None
+    install: tuple[PackageName, ...] = ()
 
 
 class Settings(Table, frozen=True, kw_only=True):

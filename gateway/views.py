@@ -261,9 +261,13 @@ def messages(path: Path, conversation: str, before: int) -> list[dict[str, Any]]
         raise ViewsFailed(mend(path, error)) from error
 
 
-def search(path: Path, words: str, *, conversation: str | None, limit: int) -> list[dict[str, Any]]:
-    """Messages with all of these words, the best first. Only reads. Raises ViewsFailed."""
-    if not (quoted := " ".join('"{}"'.format(word.replace('"', '""')) for word in words.split())):
+def search(
+    path: Path, words: str, *, conversation: str | None, limit: int, loosely: bool = False
+) -> list[dict[str, Any]]:
+    """Messages with all of these words, the best first; `loosely`: with any word that begins like one of them. Only
+    reads. Raises ViewsFailed."""
+    terms = ['"{}"'.format(word.replace('"', '""')) for word in words.split()]
+    if not (quoted := " OR ".join(f"{term}*" for term in terms) if loosely else " ".join(terms)):
         return []
     from sqlite_utils import Database
 

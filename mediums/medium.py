@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from gateway.addresses import Route
+from gateway.cards import Card
 from gateway.events import MediumFact
 from gateway.files import Keep
 from gateway.live import LiveSignal
@@ -57,6 +58,10 @@ class Medium(Protocol):
 
     async def react(self, route: Route, emoji: str, key: str) -> None:
         """To the message that the route answers. Raises as `send`, Rejected where the platform has no such thing."""
+
+    async def show_card(self, route: Route, card: Card, message: str | None) -> str:
+        """A status card, or with `message` an edit of the one with that id. Answers with its id. Raises as `send` does:
+        Rejected where the medium has no cards, or the message is gone. An edit can be repeated."""
 
     async def show(self, signal: LiveSignal) -> None:
         """Typing and other live things, as far as the platform can. Raises nothing; never waits long."""

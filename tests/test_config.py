@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from frontdesk.app import mail_account
+from frontdesk.accounts import mail_account
 from gateway.addresses import Address
 from gateway.config import ConfigError, load
 from gateway.llm.model import Endpoint

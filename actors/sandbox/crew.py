@@ -179,7 +179,7 @@ class Crew:
         if self._beating is None:
             self._beating = asyncio.create_task(self._keep_beating(), name="beat")
         if self._proxy is not None:
-            await self._proxy.open(self._folder.gate_socket)
+            await self._proxy.open(self._folder.gate_socket, self._folder.trusted)
 
     async def _kill_recorded(self) -> None:
         if (birth := self._folder.zygote()) is not None:

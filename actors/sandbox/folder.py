@@ -2,8 +2,10 @@
 
     workspace/      the code's own
     run/            the sockets: `z` of the zygote, `s<n>` of a stateful session, `c<n>` of a clean slate
-    gate/           the host's socket that the proxy listens on
+    gate/           the host's socket that the proxy listens on; whom programs inside trust
+    authority.pem   the key with which the proxy speaks as a host that a secret is for
     cells/<cell>    the session that a cell was given to; here until the cell's end is recorded
+    packages/       what the host has installed for this sandbox alone
     zygote.json     pid and start time: a pid alone may be somebody else's by now
     zygote.log      what the zygote said before it was ready
 
@@ -44,7 +46,9 @@ class Folder:
         self.workspace = directory / "workspace"
         self.run = directory / "run"
         self.gate = directory / "gate"
-        self.gate_socket = self.gate / "proxy"
+        self.gate_socket, self.trusted = self.gate / "proxy", self.gate / "trusted.pem"
+        self.authority = directory / "authority.pem"
+        self.packages = directory / "packages"
         self.log = directory / "zygote.log"
         self._cells = directory / "cells"
         self._zygote = directory / "zygote.json"
@@ -59,6 +63,7 @@ class Folder:
         self.clear()
         for needed in (self.directory, self.workspace, self.run, self.gate, self._cells):
             needed.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.packages.mkdir(mode=0o755, exist_ok=True)
 
     def remember_zygote(self, birth: Birth) -> None:
         fresh = self._zygote.with_suffix(".new")

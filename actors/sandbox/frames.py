@@ -122,7 +122,7 @@ class Config(Frame, frozen=True, kw_only=True):
 
     Without a host it looks each `look_seconds` whether its folder is still there, and ends if not. `limits` are for it
     and all that it starts. `relay`: the socket of the host's proxy, for which it keeps a door on the loopback. `stubs`
-    are signature and words by dotted name, for `help`.
+    are signature and words by dotted name, for `help`. `packages`: folders from which code can import.
     """
 
     run: str
@@ -134,6 +134,7 @@ class Config(Frame, frozen=True, kw_only=True):
     holder: str
     freeze_seconds: float
     stubs: dict[str, tuple[str, str]]
+    packages: tuple[str, ...]
 
 
 class Beat(Frame, frozen=True, kw_only=True):

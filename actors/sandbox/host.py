@@ -5,6 +5,7 @@ Nothing here waits for the code: whatever takes long comes back as a happening.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
@@ -19,8 +20,9 @@ from actors.sandbox.cells import RUNNING_MAX, Cell, Cells
 from actors.sandbox.crew import Crew
 from actors.sandbox.folder import Folder
 from actors.sandbox.frames import Exec, Interrupt, Recorded, Stop
+from actors.sandbox.gate.outside import Outside
 from actors.sandbox.gate.policy import Policy
-from actors.sandbox.gate.proxy import Proxy
+from actors.sandbox.gate.proxy import INTERNET, Proxy
 from actors.sandbox.isolation.words import Isolation
 from actors.sandbox.quota import Quota
 from actors.sandbox.stubs import STUBS, Stub
@@ -62,6 +64,7 @@ class Sandbox:
         stubs: Iterable[Stub] = STUBS,
         environment: Mapping[str, str] | None = None,
         policy: Policy = NOWHERE,
+        outside: Outside = INTERNET,
         preload: tuple[str, ...] = PRELOAD,
         patience_seconds: tuple[float, float] = PATIENCE_SECONDS,
         look_seconds: float = LOOK_SECONDS,
@@ -72,9 +75,10 @@ class Sandbox:
         """`directory` is for this sandbox alone, its `workspace` is where the code runs.
 
         `environment` is added to the few variables that the code gets; nothing of the gateway's own is passed on.
-        `policy`: what its proxy lets through, where its isolation has one. `patience_seconds`: from the first
-        interrupt to the second, and from that to the end of the session. `look_seconds`: how often a sandbox without a
-        gateway looks whether `directory` is still there; it ends when that is gone.
+        `policy`: what its proxy lets through, where its isolation has one; `outside`: by which way.
+        `patience_seconds`: from the first interrupt to the second, and from that to the end of the session.
+        `look_seconds`: how often a sandbox without a gateway looks whether `directory` is still there; it ends when
+        that is gone.
         `holds`: whether `holder` holds the action at this moment. When it does not for `freeze_seconds`, all stands
         still until it does; when another holder comes, all ends.
         """
@@ -83,6 +87,8 @@ class Sandbox:
         self._folder = Folder(directory)
         self.tier = isolation.tier
         launch = isolation.launch(self._folder)
+        imports = {"PYTHONPATH": os.pathsep.join(launch.packages)}  # for the programs that the code starts
+        variables = {**launch.environment, **imports, **ALWAYS, **(environment or {})}
         self._quota = launch.quota
         self._watching = False
         self._patience = patience_seconds
@@ -91,12 +97,14 @@ class Sandbox:
         self._calls = Calls(stubs, emit)
         self._crew = Crew(
             self._folder,
-            launch=msgspec.structs.replace(launch, environment={**launch.environment, **ALWAYS, **(environment or {})}),
+            launch=msgspec.structs.replace(launch, environment=variables),
             preload=preload,
             look_seconds=look_seconds,
             hold=Hold(holder=holder, freeze_seconds=freeze_seconds, holds=holds),
             stubs={stub.method: (stub.signature, stub.doc) for stub in stubs},
-            proxy=None if launch.relay is None else Proxy(policy, directory / "network.log"),
+            proxy=None
+            if launch.relay is None
+            else Proxy(policy, directory / "network.log", key=self._folder.authority, outside=outside),
             cells=self._cells,
             calls=self._calls,
         )

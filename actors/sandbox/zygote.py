@@ -161,9 +161,15 @@ async def spawn(
             holder=hold.holder,
             freeze_seconds=hold.freeze_seconds,
             stubs=stubs,
+            packages=launch.packages,
         )
     )
-    if not await zygote.ready(START_SECONDS):
+    try:
+        greeted = await zygote.ready(START_SECONDS)
+    except asyncio.CancelledError:  # it is on disk: whoever attaches finds it
+        await zygote.connection.close()
+        raise
+    if not greeted:
         await asyncio.to_thread(end, birth)
         await zygote.connection.close()
         raise SandboxFailed(f"the sandbox did not start: {folder.last_words() or 'it said nothing'}")

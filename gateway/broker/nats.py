@@ -136,29 +136,31 @@ class JetStreamBroker:
         if first.subject != self._outer(subject):
             raise Misfiled(f"{subject}: the id {msg_id} was used on {first.subject} before, and this entry is dropped")
 
-    async def read(self, subject: str, after: int = 0) -> list[Stored]:
+    async def read(self, subject: str, after: int = 0, limit: int | None = None) -> list[Stored]:
         """First the last entry, asked of the leader: it says how far the reading must go."""
         stream, outer = self._stream(subject), self._outer(subject)
         found: list[Stored] = []
         try:
             through = (await ask(self._js.get_msg(stream, subject=outer, direct=False), subject)).seq or 0
             for _ in range(SINGLE_READS):
-                if through <= after:
+                if through <= after or len(found) == limit:
                     return found
                 one = await ask(self._js.get_msg(stream, seq=after + 1, subject=outer, next=True), subject)
                 found.append(self._stored(one.subject or "", one.seq or 0, one.data or b""))
                 after = found[-1].sequence
         except NotFoundError:
             return found
-        messages = await self._replay(stream, outer, after) if after < through else []
+        messages = await self._replay(stream, outer, after, limit) if after < through else []
         for message in messages:
             found.append(self._stored(message.subject, message.metadata.sequence.stream, message.data))
+        if limit is not None and len(found) >= limit:
+            return found[:limit]
         if found[-1].sequence < through:
             raise Unconfirmed(f"{subject}: read up to {found[-1].sequence} of {through}")
         return found
 
-    async def _replay(self, stream: str, subject: str, after: int = 0) -> list[Msg]:
-        return await replay(self._client, self._js, stream, subject, after)
+    async def _replay(self, stream: str, subject: str, after: int = 0, limit: int | None = None) -> list[Msg]:
+        return await replay(self._client, self._js, stream, subject, after, limit)
 
     async def subjects(self, pattern: str) -> list[str]:
         found: list[str] = []
@@ -171,8 +173,11 @@ class JetStreamBroker:
             total = answer.get("total", 0) if names else 0
         return sorted(self._stored(name, 0, b"").subject for name in found)
 
-    async def purge(self, subject: str, below: int) -> None:
+    async def purge(self, subject: str, below: int, *, whole: bool = False) -> None:
         stream, outer = self._stream(subject), self._outer(subject)
+        if whole:
+            await ask(self._js.purge_stream(stream, seq=below, subject=outer), subject)
+            return
         try:
             last = (await ask(self._js.get_msg(stream, subject=outer, direct=False), subject)).seq or 0
         except NotFoundError:

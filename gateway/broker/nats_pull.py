@@ -76,8 +76,10 @@ class Pull:
         return [message for message in left if message is not None and message.reply.startswith("$JS.ACK.")]
 
 
-async def replay(client: Client, js: JetStreamContext, stream: str, subject: str, after: int) -> list[Msg]:
-    """All that is there now, from the stream's leader. Raises Unconfirmed."""
+async def replay(
+    client: Client, js: JetStreamContext, stream: str, subject: str, after: int, limit: int | None
+) -> list[Msg]:
+    """All that is there now, or at least the first `limit`, from the stream's leader. Raises Unconfirmed."""
     name = f"read-{uuid.uuid4().hex}"
     config = ConsumerConfig(
         name=name,
@@ -94,18 +96,19 @@ async def replay(client: Client, js: JetStreamContext, stream: str, subject: str
     found: list[Msg] = []
     try:
         await ask(pull.open(), subject)
-        while await _batch(pull, found, subject):
-            pass
+        while await _batch(pull, found, subject, min(BATCH, limit or BATCH)):
+            if limit is not None and len(found) >= limit:
+                break
     finally:
         await pull.close()
     return found
 
 
-async def _batch(pull: Pull, found: list[Msg], subject: str) -> bool:
+async def _batch(pull: Pull, found: list[Msg], subject: str, many: int) -> bool:
     """False when there is no more."""
-    await ask(pull.request(BATCH, max_bytes=BATCH_BYTES, no_wait=True), subject)
+    await ask(pull.request(many, max_bytes=BATCH_BYTES, no_wait=True), subject)
     try:
-        for _ in range(BATCH):
+        for _ in range(many):
             message = await pull.next(CALL_SECONDS)
             if message is None:
                 raise Unconfirmed(f"{subject}: the server stopped in the middle")

@@ -97,11 +97,13 @@ class Broker(Protocol):
         """At least once, in order, one outstanding: the next comes after the ack. What is not acknowledged is asked
         for again by whoever consumes next under that name, here or elsewhere. One reader a name in each process."""
 
-    async def read(self, subject: str, after: int = 0) -> list[Stored]:
-        """All that was confirmed before the call, in order. Never from a replica that may lag."""
+    async def read(self, subject: str, after: int = 0, limit: int | None = None) -> list[Stored]:
+        """All that was confirmed before the call, in order, or so many of the first. Never from a replica that may
+        lag."""
 
-    async def purge(self, subject: str, below: int) -> None:
-        """Forgets the entries of a subject whose sequence is below; its last entry always stays. Raises Unconfirmed."""
+    async def purge(self, subject: str, below: int, *, whole: bool = False) -> None:
+        """Forgets the entries of a subject whose sequence is below. Its last entry always stays, except where nobody
+        writes with a fence, and `whole` says so. Raises Unconfirmed."""
 
     async def subjects(self, pattern: str) -> list[str]:
         """Which journals exist: how a holder finds its work after a crash."""

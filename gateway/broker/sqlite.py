@@ -169,8 +169,8 @@ class SqliteBroker:
         stored: Stored = await self._do(work)
         return stored.sequence
 
-    async def read(self, subject: str, after: int = 0) -> list[Stored]:
-        return await self._after(subject, after, -1)
+    async def read(self, subject: str, after: int = 0, limit: int | None = None) -> list[Stored]:
+        return (await self._after(subject, after, -1 if limit is None else limit))[:limit]
 
     async def _after(self, subject: str, after: int, limit: int) -> list[Stored]:
         if after >= self._recent_after:
@@ -183,19 +183,20 @@ class SqliteBroker:
         rows = self._read_db.execute(sql, (*values, after, limit))
         return [Stored(subject=name, sequence=seq, data=data) for name, seq, data in rows]
 
-    async def purge(self, subject: str, below: int) -> None:
+    async def purge(self, subject: str, below: int, *, whole: bool = False) -> None:
         def work(db: sqlite3.Connection) -> int:
             sql = """delete from entry where seq in (
                 select seq from entry where subject = :subject and seq < :below
-                and seq < (select max(seq) from entry where subject = :subject) order by seq limit :many)"""
-            return db.execute(sql, {"subject": subject, "below": below, "many": PURGED_AT_ONCE}).rowcount
+                and (:whole or seq < (select max(seq) from entry where subject = :subject)) order by seq limit :many)"""
+            asked = {"subject": subject, "below": below, "whole": whole, "many": PURGED_AT_ONCE}
+            return db.execute(sql, asked).rowcount
 
         while await self._do(work) == PURGED_AT_ONCE:
             pass
-        last = max((stored.sequence for stored in self._recent if stored.subject == subject), default=0)
-        self._replace_recent(
-            lambda stored: None if stored.subject == subject and stored.sequence < min(below, last) else stored
-        )
+        if not whole:
+            newest = max((stored.sequence for stored in self._recent if stored.subject == subject), default=0)
+            below = min(below, newest)
+        self._replace_recent(lambda stored: None if stored.subject == subject and stored.sequence < below else stored)
 
     async def rewrite(self, subject: str, sequence: int, data: bytes) -> None:
         """The one exception to append-only, for the erasure of what a person said: another text in the same place.

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gateway.addresses import Route
+from gateway.cards import Card
 from gateway.events import MessageReceived
 from gateway.files import Keep
 from gateway.live import LiveSignal
@@ -225,6 +226,9 @@ class EmailMedium:
             self._send_trouble = ""
             raise
         self._send_trouble = ""
+
+    async def show_card(self, route: Route, card: Card, message: str | None) -> str:
+        raise Rejected("a mail cannot be edited, and one for each step would be spam")
 
     async def show(self, signal: LiveSignal) -> None:
         """Nothing: whoever writes a mail does not watch for signs, and a mail for each would be one too many."""

@@ -11,6 +11,7 @@ from typing import Protocol, assert_never
 
 from gateway.addresses import Route
 from gateway.broker.protocol import Broker
+from gateway.cards import Card
 from gateway.clock import Now, utc_now
 from gateway.events import MediumFact
 from gateway.files import Attachment, Keep, attachment
@@ -146,6 +147,9 @@ class LocalMedium:
             raise OutcomeUnknown("the local room closed while it was written")
         writing.result()
         self._hub.stop_typing()
+
+    async def show_card(self, route: Route, card: Card, message: str | None) -> str:
+        raise Rejected("the page and the terminal have a panel")
 
     async def show(self, signal: LiveSignal) -> None:
         match signal:

@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gateway.addresses import Route
-from gateway.events import MediumFact, MessageReceived
+from gateway.cards import Card
+from gateway.events import ControlPressed, MediumFact, MessageReceived
 from gateway.files import LARGEST_BYTES, Keep
-from gateway.live import LiveSignal
+from gateway.live import LiveSignal, TurnDecided
 from mediums import incoming, markup
 from mediums.medium import Carried, Health, OutcomeUnknown, Publish, SurelyNotSent
 from mediums.slack import failures, wire
 from mediums.slack.failures import CallFailed
 from mediums.slack.pace import Pace
 from mediums.slack.people import People
+from mediums.slack.presses import Presses
 from mediums.slack.sockets import Sockets
-from mediums.slack.words import Me, Profile
+from mediums.slack.words import Me, Payload, Profile
 
 if TYPE_CHECKING:
     from mediums.slack.client import Client, Envelope, Envelopes
@@ -54,6 +56,7 @@ class SlackMedium:
         self._client: Client | None = None
         self._people = People(self._profile, self._pace.lookup_seconds)
         self._threads, self._called, self._published, self._rooms = _Recent(), _Recent(), _Recent(), _Recent()
+        self._presses = Presses(self._whisper)
         self._trouble = "not connected to Slack yet"
         self._publishing_since: float | None = None
 
@@ -123,6 +126,8 @@ class SlackMedium:
             if isinstance(fact, MessageReceived) and heard.files:
                 files = await incoming.taken(heard.files, self._fetch, keep, self.account)
                 fact = msgspec.structs.replace(fact, files=files)
+            if isinstance(fact, ControlPressed):
+                self._presses.expect(fact)
             self._publishing_since = time.monotonic()
             await publish(fact)
             self._publishing_since = None
@@ -148,15 +153,25 @@ class SlackMedium:
         return data
 
     async def _heard(self, envelope: "Envelope", me: Me) -> wire.Heard | None:
-        """What cannot be read is logged and passed over; other kinds than events say nothing."""
+        """What cannot be read is logged and passed over; other kinds than events and presses say nothing."""
+        payload = envelope.payload
+        if envelope.kind == "interactive" and payload.get("type") == "block_actions":
+            pressed = self._pressed(payload, me)
+            return wire.Heard(pressed) if pressed else None
         if envelope.kind != "events_api":
             return None
-        payload = envelope.payload
         try:
             profiles = await self._people.profiles(wire.people(payload, me))
             return wire.heard(payload, me, profiles, self)
         except (KeyError, TypeError, ValueError, AttributeError):
             log.exception("%s: event %s cannot be read and is passed over", self.account, payload.get("event_id"))
+            return None
+
+    def _pressed(self, payload: Payload, me: Me) -> ControlPressed | None:
+        try:
+            return wire.pressed(payload, me)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            log.info("%s: a press that is none of ours is passed over", self.account)
             return None
 
     def _remember(self, fact: MediumFact) -> None:
@@ -185,11 +200,7 @@ class SlackMedium:
 
     async def send(self, route: Route, text: str, key: str) -> None:
         """In channels into the thread of the route. `key` is not used."""
-        call = wire.message(route, text)
-        try:
-            ts = await (await self._connected()).post(call)
-        except CallFailed as error:
-            raise failures.end(error.failure) from None
+        ts = await self._post(wire.message(route, text))
         self._threads.add((route.place, route.thread or ts))
         self._rooms.add((route.place, ts), route.thread or ts)
 
@@ -217,8 +228,23 @@ class SlackMedium:
         except CallFailed as error:
             raise failures.end(error.failure) from None
 
+    async def show_card(self, route: Route, card: Card, message: str | None) -> str:
+        return await self._post(wire.card(route, card, message))
+
+    async def _post(self, call: wire.PostMessage) -> str:
+        try:
+            return await (await self._connected()).post(call)
+        except CallFailed as error:
+            raise failures.end(error.failure) from None
+
     async def show(self, signal: LiveSignal) -> None:
-        """Nothing: a bot cannot be seen typing on Slack."""
+        """Why a press did nothing, to who pressed. A bot cannot be seen typing on Slack."""
+        if isinstance(signal, TurnDecided):
+            self._presses.decided(signal)
+
+    async def _whisper(self, press: ControlPressed, text: str) -> None:
+        user = press.author.address.user.rpartition("/")[2]
+        await (await self._connected()).whisper(press.route.place, user, text, press.route.thread)
 
     # --- the connection ----------------------------------------------------------------------------------------------
 
@@ -231,6 +257,7 @@ class SlackMedium:
 
     async def close(self) -> None:
         """Ends the connections for calls. A later call connects anew."""
+        await self._presses.close()
         client, self._client = self._client, None
         if client is not None:
             await client.close()

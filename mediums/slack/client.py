@@ -89,12 +89,25 @@ class Client:
             return words.profile((await self._web.users_info(user=user))["user"])
 
     async def post(self, message: PostMessage) -> str:
-        """The `ts` of what was posted. Nothing in the text becomes a mention by itself.
-        https://docs.slack.dev/reference/methods/chat.postMessage"""
+        """The `ts` of what was posted or edited. Nothing in the text becomes a mention by itself.
+        https://docs.slack.dev/reference/methods/chat.postMessage
+        https://docs.slack.dev/reference/methods/chat.update"""
+        if message.edits is not None:
+            async with self._failing("chat.update"):
+                await self._web.chat_update(
+                    channel=message.channel,
+                    ts=message.edits,
+                    text=message.text,
+                    blocks=message.blocks,
+                    parse="none",
+                    link_names=False,
+                )
+            return message.edits
         async with self._failing("chat.postMessage"):
             answer = await self._web.chat_postMessage(
                 channel=message.channel,
                 text=message.text,
+                blocks=message.blocks,
                 thread_ts=message.thread,
                 mrkdwn=True,
                 parse="none",
@@ -167,6 +180,11 @@ class Client:
         parts = urlsplit(address)
         host = parts.hostname or ""
         return host == self._host or (parts.scheme == "https" and f".{host}".endswith(".slack.com"))
+
+    async def whisper(self, channel: str, user: str, text: str, thread: str | None) -> None:
+        """Only this person sees it, and not for long. https://docs.slack.dev/reference/methods/chat.postEphemeral"""
+        async with self._failing("chat.postEphemeral"):
+            await self._web.chat_postEphemeral(channel=channel, user=user, text=text, thread_ts=thread)
 
     async def socket_address(self) -> str:
         """Good for one connection, for some seconds. https://docs.slack.dev/reference/methods/apps.connections.open"""

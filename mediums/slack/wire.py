@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, Protocol
 
+import msgspec
+
+from gateway import cards
 from gateway.addresses import Address, Route
-from gateway.events import MediumFact, MessageDeleted, MessageReacted, MessageReceived, Person
+from gateway.cards import Button, Card
+from gateway.events import ControlPressed, MediumFact, MessageDeleted, MessageReacted, MessageReceived, Person
 from gateway.files import Attachment
 from gateway.outbox import Rejected
 from gateway.record import Record
@@ -20,6 +24,8 @@ from mediums.slack.words import Me, Payload, Profiles
 
 MEDIUM = "slack"
 LIMIT = 4000  # characters of `text`, as escaped: https://docs.slack.dev/reference/methods/chat.postMessage#truncating
+
+SECTION_LIMIT, BUTTON_LIMIT, BUTTONS_LIMIT = 3000, 75, 25  # https://docs.slack.dev/reference/block-kit
 
 # https://docs.slack.dev/reference/scopes; with the first it works in direct messages and where it is mentioned.
 NEEDED_SCOPES = ("app_mentions:read", "chat:write", "im:history", "users:read")
@@ -139,7 +145,8 @@ def _said(spoken: _Spoken, payload: Payload, me: Me, profiles: Profiles, memory:
         return None  # an edited mention that was heard before it was edited: of that the change itself is told
     if not (text or files or before):
         return None
-    addressed = spoken.direct or _addressed(spoken, me, memory)
+    by_name = spoken.direct or me.user in words.mentions(spoken.message)
+    addressed = by_name or _takes_part(spoken, me, memory)
     shared = words.shared(spoken.message, profiles)
     fact = MessageReceived(
         identity=f"{account_of(me.team)}/message/{spoken.channel}/{spoken.ts}/{spoken.version}",
@@ -155,10 +162,43 @@ def _said(spoken: _Spoken, payload: Payload, me: Me, profiles: Profiles, memory:
         at=time_of(spoken.ts if spoken.version == "0" else spoken.version),
         private=spoken.direct,
         addressed=addressed,
+        by_name=by_name or not addressed,
         edited=before is not None,
         before=before or "",
     )
     return Heard(fact, files)
+
+
+def pressed(payload: Payload, me: Me) -> ControlPressed:
+    """A button of a card: https://docs.slack.dev/reference/interaction-payloads/block_actions-payload
+
+    Raises KeyError, TypeError, ValueError or AttributeError for what is no press of ours.
+    """
+    (action,) = payload["actions"]
+    press = cards.pressed(action["value"])
+    container, user = payload["container"], payload["user"]
+    channel, card = str(container["channel_id"]), str(container["message_ts"])
+    root = container.get("thread_ts") or (payload.get("message") or {}).get("thread_ts")
+    return ControlPressed(
+        identity=f"{account_of(me.team)}/press/{channel}/{card}/{user['id']}/{action['action_ts']}",
+        route=Route(
+            medium=MEDIUM,
+            account=account_of(me.team),
+            place=channel,
+            thread=str(root) if root and root != card else None,
+            reply_to=card,
+        ),
+        author=Person(
+            address=Address(medium=MEDIUM, user=f"{user.get('team_id') or payload['team']['id']}/{user['id']}"),
+            name=words.one_line(user.get("name") or user.get("username") or "") or str(user["id"]),
+        ),
+        at=time_of(str(action["action_ts"])),
+        verb=press.verb,
+        action=press.action,
+        question=press.question,
+        option=press.option,
+        private=channel.startswith("D"),
+    )
 
 
 def _deleted(payload: Payload, event: Payload, me: Me, memory: Memory) -> MessageDeleted | None:
@@ -229,9 +269,9 @@ def _spoken(payload: Payload, me: Me) -> _Spoken | None:
     )
 
 
-def _addressed(spoken: _Spoken, me: Me, memory: Memory) -> bool:
-    """Somewhere with others: it mentions the bot, or is in a thread that the bot takes part in."""
-    if me.user in words.mentions(spoken.message) or spoken.message.get("parent_user_id") == me.user:
+def _takes_part(spoken: _Spoken, me: Me, memory: Memory) -> bool:
+    """It is in a thread that the bot began or has spoken in."""
+    if spoken.message.get("parent_user_id") == me.user:
         return True
     return spoken.thread is not None and memory.takes_part(spoken.channel, spoken.thread)
 
@@ -247,11 +287,39 @@ def _team(payload: Payload, message: Payload, profiled: str, me: Me) -> str | No
 
 
 class PostMessage(Record, frozen=True, kw_only=True):
-    """The arguments of one chat.postMessage. `text` is mrkdwn."""
+    """The arguments of one chat.postMessage, or of one chat.update where it `edits` a message. `text` is mrkdwn.
+
+    A card has `buttons`, perhaps none; a message has None.
+    """
 
     channel: str
     text: str
     thread: str | None = None
+    edits: str | None = None
+    buttons: tuple[Button, ...] | None = None
+
+    @property
+    def blocks(self) -> list[Payload] | None:
+        """https://docs.slack.dev/reference/block-kit/blocks"""
+        if self.buttons is None:
+            return None
+        shown: list[Payload] = [
+            {"type": "section", "text": {"type": "mrkdwn", "verbatim": True, "text": self.text[:SECTION_LIMIT]}}
+        ]
+        if self.buttons:
+            shown.append({"type": "actions", "elements": [_element(one) for one in self.buttons[:BUTTONS_LIMIT]]})
+        return shown
+
+
+def _element(button: Button) -> Payload:
+    """`action_id` must differ within a message."""
+    element = {
+        "type": "button",
+        "action_id": button.press,
+        "value": button.press,
+        "text": {"type": "plain_text", "text": button.text[:BUTTON_LIMIT], "emoji": True},
+    }
+    return element | ({"style": "danger"} if cards.pressed(button.press).verb == "stop" else {})
 
 
 def fullness(markdown: str) -> float:
@@ -299,6 +367,11 @@ def _channel(route: Route) -> str:
     if route.medium != MEDIUM or not route.place.isalnum():
         raise Rejected(f"{route.medium}:{route.place} is no place on Slack: those are ids, as in C024BE91L")
     return route.place
+
+
+def card(route: Route, shown: Card, edits: str | None) -> PostMessage:
+    """Raises Rejected for a route that is not Slack's."""
+    return msgspec.structs.replace(message(route, shown.text), edits=edits, buttons=shown.buttons)
 
 
 def _mrkdwn(markdown: str) -> str:

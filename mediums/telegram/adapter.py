@@ -9,19 +9,23 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from gateway.addresses import Route
+from gateway.cards import Card
+from gateway.commands import COMMANDS
 from gateway.events import MediumFact
 from gateway.files import LARGEST_BYTES, Keep, too_large
-from gateway.live import LiveSignal, Typing
+from gateway.live import LiveSignal, TurnDecided, Typing
 from gateway.record import Record
 from mediums import incoming, markup
 from mediums.medium import Carried, Health, Publish, Rejected, SurelyNotSent
 from mediums.telegram import failures, wire
 from mediums.telegram.failures import CallFailed, Refusal
+from mediums.telegram.presses import Presses
 from mediums.telegram.signs import TypingSigns
 from mediums.telegram.words import Me, Payload
 
@@ -45,6 +49,7 @@ class Pace(Record, frozen=True, kw_only=True):
     publishing_seconds: float = 10.0
     typing_seconds: float = 4.0
     typing_after_seconds: float = 0.5
+    press_seconds: float = 1.0
 
 
 class TelegramMedium:
@@ -65,6 +70,8 @@ class TelegramMedium:
         self._trouble = "not connected to Telegram yet"
         self._publishing_since: float | None = None
         self._typing = TypingSigns(self._show_typing, self._pace.typing_seconds, self._pace.typing_after_seconds)
+        self._presses = Presses(self._answer_press, self._pace.press_seconds)
+        self._preparing: asyncio.Task[None] | None = None
 
     # --- receiving ---------------------------------------------------------------------------------------------------
 
@@ -81,11 +88,10 @@ class TelegramMedium:
         failed = wait_seconds = 0
         offset: int | None = None
         me: Me | None = None
-        warming: asyncio.Task[None] | None = None
         while True:
             try:
                 client = self._connected()
-                me = me or await client.me()
+                me = me or await client.me(self.account)
                 updates = await client.updates(offset, wait_seconds)
             except CallFailed as error:
                 failed += 1
@@ -93,7 +99,8 @@ class TelegramMedium:
                 await self._rest(error, failed)
                 continue
             self._well()
-            warming = warming or asyncio.create_task(client.warm(), name=f"{self.account}: load what sending needs")
+            if self._preparing is None:
+                self._preparing = asyncio.create_task(self._prepare(client), name=f"{self.account}: prepare")
             failed, wait_seconds = 0, self._pace.poll_seconds
             await self._take_all(updates, me, publish, keep)
             offset = max((int(update["update_id"]) + 1 for update in updates), default=offset)
@@ -114,6 +121,9 @@ class TelegramMedium:
     async def _take_each(self, updates: list[Payload], me: Me, publish: Publish, keep: Keep) -> None:
         """Published if a person has done it; what cannot be read is logged and passed over."""
         for update in updates:
+            if "callback_query" in update:
+                await self._take_press(update["callback_query"], me, publish)
+                continue
             try:
                 key = wire.message_key(update)
                 reacted = wire.reacted(update, me, self._thread(key), key in self._own)
@@ -146,6 +156,27 @@ class TelegramMedium:
                 raise incoming.NotFetched(too_large()) from None
             log.warning("%s: a file could not be fetched: %s", self.account, error)
             raise incoming.NotFetched("Telegram did not hand it over; please send it again") from None
+
+    async def _take_press(self, query: Payload, me: Me, publish: Publish) -> None:
+        try:
+            fact = wire.pressed(query, me, datetime.now(UTC))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            log.info("%s: a press that is none of ours: %s", self.account, str(query.get("data"))[:80])
+            self._presses.take(str(query["id"]))
+            return
+        self._presses.expect(fact.identity)
+        self._publishing_since = time.monotonic()
+        await publish(fact)
+        self._publishing_since = None
+        self._presses.take(str(query["id"]), fact.identity)
+
+    async def _prepare(self, client: "Client") -> None:
+        """What the first message should not wait for, and the commands that a client proposes."""
+        try:
+            await client.warm()
+            await client.offer(COMMANDS)
+        except CallFailed as error:
+            log.info("%s: its commands are not proposed: %s", self.account, error)
 
     async def _rest(self, error: CallFailed, failed: int) -> None:
         """Says what is wrong, once, and waits."""
@@ -182,12 +213,15 @@ class TelegramMedium:
 
     async def send(self, route: Route, text: str, key: str) -> None:
         """In groups the first of several parts is marked as a reply. `key` is not used."""
-        await self._send(route, wire.message(route, text, self._marks(route)), b"")
+        answered, marked = route.reply_to or "", self._marks(route)
+        await self._deliver(route, wire.message(route, text, marked))
+        _remember(self._marked, route.room, answered)
 
     async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None:
         """Each file is a message of its own, the text another. A picture is shown as one."""
         (carried,) = files
-        await self._send(route, wire.file(route, carried.file, self._marks(route)), carried.data)
+        await self._deliver(route, wire.file(route, carried.file, self._marks(route)), carried.data)
+        _remember(self._marked, route.room, route.reply_to or "")
 
     async def react(self, route: Route, emoji: str, key: str) -> None:
         """One of those that Telegram knows: https://core.telegram.org/bots/api#reactiontypeemoji"""
@@ -197,10 +231,13 @@ class TelegramMedium:
         except CallFailed as error:
             raise failures.end(error.failure) from None
 
+    async def show_card(self, route: Route, card: Card, message: str | None) -> str:
+        return str(await self._deliver(route, wire.card(route, card, message)))
+
     def _marks(self, route: Route) -> bool:
         return wire.shows_replies(route) and self._marked.get(route.room) != (route.reply_to or "")
 
-    async def _send(self, route: Route, made: wire.Call, data: bytes) -> None:
+    async def _deliver(self, route: Route, made: wire.Call, data: bytes = b"") -> int:
         call: wire.Call | None = made
         for _ in range(MENDS + 1):
             if call is None:
@@ -217,17 +254,21 @@ class TelegramMedium:
                     raise failures.end(error.failure) from None
                 log.info("%s: a message is sent in another form: %s", self.account, error)
             else:
-                _remember(self._marked, route.room, route.reply_to or "")
                 _remember(self._own, f"{call.chat}/{number}", route.thread)
-                return
+                return number
         raise SurelyNotSent("Telegram refused each form of the message")
 
     # --- live --------------------------------------------------------------------------------------------------------
 
     async def show(self, signal: LiveSignal) -> None:
-        """Typing, repeated while it is on. Other signals have no sign on Telegram."""
+        """Typing, repeated while it is on, and what came of a press. Other signals have no sign on Telegram."""
         if isinstance(signal, Typing):
             self._typing.turn(signal.route, signal.on)
+        elif isinstance(signal, TurnDecided):
+            self._presses.decided(signal)
+
+    async def _answer_press(self, query: str, text: str) -> None:
+        await self._connected().answer(query, text)
 
     async def _show_typing(self, route: Route) -> float | None:
         """None, or for how many seconds this chat must be left alone."""
@@ -256,6 +297,11 @@ class TelegramMedium:
     async def close(self) -> None:
         """Ends the typing signs and the connections. A later call connects anew."""
         await self._typing.close()
+        await self._presses.close()
+        if self._preparing is not None:
+            self._preparing.cancel()
+            await asyncio.gather(self._preparing, return_exceptions=True)
+            self._preparing = None
         client, self._client = self._client, None
         if client is not None:
             await client.close()

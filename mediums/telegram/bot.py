@@ -7,14 +7,16 @@ left from one that did, nor an outage from a refusal.
 import logging
 from typing import Any
 
-from telegram import Bot, ReplyParameters
+from telegram import Bot, BotCommand, InlineKeyboardButton, InlineKeyboardMarkup, ReplyParameters
 from telegram.constants import ChatAction
 from telegram.error import TelegramError
 from telegram.request import BaseRequest, RequestData
 
-from mediums.telegram.failures import Failure, Unreachable
+from mediums.telegram.failures import Failure, Unreachable, is_same
 from mediums.telegram.http import Http, RequestFailed
 from mediums.telegram.wire import SendMessage
+
+PRESS_ANSWER = 200  # characters
 
 for _name in ("httpx", "httpcore", "telegram"):
     if logging.getLogger(_name).level == logging.NOTSET:  # else `gateway.logs` has decided, and hides the token
@@ -53,28 +55,55 @@ class _Request(BaseRequest):
 
 
 class Sender:
-    """Both raise RequestFailed."""
+    """All raise RequestFailed."""
 
     def __init__(self, token: str, api_base: str, http: Http) -> None:
         request = _Request(http)
         self._bot = Bot(token, base_url=f"{api_base}/bot", request=request, get_updates_request=request)
 
     async def send(self, message: SendMessage) -> int:
-        """The message's number. https://core.telegram.org/bots/api#sendmessage"""
+        """The id of the message that now stands there. https://core.telegram.org/bots/api#sendmessage
+        https://core.telegram.org/bots/api#editmessagetext"""
+        text = message.text if message.html is None else message.html
+        mode = None if message.html is None else "HTML"
+        markup = _keyboard(message)
+        if message.edits is not None:
+            edit = self._bot.edit_message_text(text, message.chat, message.edits, parse_mode=mode, reply_markup=markup)
+            try:
+                await _honest(edit)
+            except RequestFailed as error:
+                if not is_same(error.failure):
+                    raise
+            return message.edits
         sent = await _honest(
             self._bot.send_message(
                 message.chat,
-                message.text if message.html is None else message.html,
-                parse_mode=None if message.html is None else "HTML",
+                text,
+                parse_mode=mode,
                 message_thread_id=message.thread,
                 reply_parameters=None if message.reply_to is None else ReplyParameters(message.reply_to),
+                reply_markup=markup,
+                disable_notification=message.silent or None,
             )
         )
         return int(sent.message_id)
 
+    async def answer(self, query: str, text: str) -> None:
+        """https://core.telegram.org/bots/api#answercallbackquery"""
+        await _honest(self._bot.answer_callback_query(query, text[:PRESS_ANSWER] or None))
+
+    async def offer(self, commands: dict[str, str]) -> None:
+        """What a client proposes after a slash. https://core.telegram.org/bots/api#setmycommands"""
+        await _honest(self._bot.set_my_commands([BotCommand(word, about) for word, about in commands.items()]))
+
     async def typing(self, chat: int, thread: int | None) -> None:
         """Shown for five seconds: https://core.telegram.org/bots/api#sendchataction"""
         await _honest(self._bot.send_chat_action(chat, ChatAction.TYPING, thread))
+
+
+def _keyboard(message: SendMessage) -> InlineKeyboardMarkup | None:
+    rows = [[InlineKeyboardButton(text, callback_data=data) for text, data in row] for row in message.buttons]
+    return InlineKeyboardMarkup(rows) if rows else None
 
 
 async def _honest(call: Any) -> Any:

@@ -46,11 +46,11 @@ class Client:
         """Loads what sending needs, so that the first message does not wait for it."""
         await self._sender(self._calling)
 
-    async def me(self) -> Me:
+    async def me(self, account: str) -> Me:
         """https://core.telegram.org/bots/api#getme"""
         line = self._calling
         user = await self._within(line, self._call_seconds, line.http.result(f"{self._url}/getMe", {}))
-        return Me(id=int(user["id"]), username=user.get("username") or "")
+        return Me(id=int(user["id"]), username=user.get("username") or "", account=account)
 
     async def updates(self, offset: int | None, wait_seconds: int) -> list[Payload]:
         """In order, at most 100, from the first unconfirmed one; `offset` confirms all before it.
@@ -69,7 +69,7 @@ class Client:
         return found
 
     async def send(self, message: SendMessage) -> int:
-        """The message's number."""
+        """The id of what was sent or edited."""
         line = self._calling
         sender = await self._sender(line)
         return await self._within(line, self._call_seconds, sender.send(message))
@@ -103,6 +103,17 @@ class Client:
         path = found.get("file_path") if isinstance(found, dict) else None
         address = f"{self._api_base}/file/bot{self._token}/{quote(str(path or ''))}"
         return await self._within(line, None, line.http.fetch(address, most_bytes))
+
+    async def answer(self, query: str, text: str) -> None:
+        """Of a press; empty text shows nothing."""
+        line = self._calling
+        sender = await self._sender(line)
+        await self._within(line, self._call_seconds, sender.answer(query, text))
+
+    async def offer(self, commands: dict[str, str]) -> None:
+        line = self._calling
+        sender = await self._sender(line)
+        await self._within(line, self._call_seconds, sender.offer(commands))
 
     async def typing(self, chat: int, thread: int | None) -> None:
         line = self._calling

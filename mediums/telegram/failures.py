@@ -73,6 +73,11 @@ def describe(failure: Failure) -> str:
             return f"Telegram answered {failure.status}: {failure.description}"
 
 
+def is_same(failure: Failure) -> bool:
+    """An edit found the message as it was to be: after an answer that was lost, for one."""
+    return isinstance(failure, Refusal) and failure.status == 400 and "is not modified" in failure.description.lower()
+
+
 def end(failure: Failure) -> SurelyNotSent | Rejected | OutcomeUnknown:
     """What has become of a sendMessage. An error of the server may come after the message has gone out."""
     why = describe(failure)

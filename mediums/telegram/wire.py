@@ -12,8 +12,10 @@ from typing import Any
 
 import msgspec
 
+from gateway import cards
 from gateway.addresses import Address, Route
-from gateway.events import Album, MessageReacted, MessageReceived, Person
+from gateway.cards import Card
+from gateway.events import Album, ControlPressed, MessageReacted, MessageReceived, Person
 from gateway.files import Attachment
 from gateway.outbox import Rejected
 from gateway.record import Record
@@ -27,7 +29,8 @@ MEDIUM = "telegram"
 LIMIT = 4096  # UTF-16 units after entities parsing: https://core.telegram.org/bots/api#sendmessage
 PAYLOAD_LIMIT = 32768  # bytes with tags; the server answers "text is too long" beyond it
 LONGEST_ESCAPE = 6  # bytes of HTML that one byte of Markdown may become
-UPDATES = ("message", "edited_message", "message_reaction")
+UPDATES = ("message", "edited_message", "message_reaction", "callback_query")
+PRESS_BYTES = 64  # of callback_data: https://core.telegram.org/bots/api#inlinekeyboardbutton
 
 _TAG = re.compile(r"<[^>]+>")
 
@@ -88,7 +91,7 @@ def heard(update: Payload, me: Me, before: Said | None) -> Heard | None:
     private = message["chat"]["type"] == "private"
     album = message.get("media_group_id")
     fact = MessageReceived(
-        identity=f"{MEDIUM}-{me.id}/message/{key}/{_version(message, said) if edited else 0}",
+        identity=f"{me.account}/message/{key}/{_version(message, said) if edited else 0}",
         route=route,
         author=_author(message),
         text="\n\n".join(piece for piece in (quoted, text) if piece),
@@ -116,7 +119,7 @@ def reacted(update: Payload, me: Me, thread: str | None, own: bool) -> MessageRe
     if not (put or taken):
         return None
     place, number = str(told["chat"]["id"]), str(told["message_id"])
-    account = f"{MEDIUM}-{me.id}"
+    account = me.account
     return MessageReacted(
         identity=f"{account}/reaction/{place}/{number}/{update['update_id']}",
         message=f"{account}/message/{place}/{number}",
@@ -143,6 +146,25 @@ def _unique(message: Payload) -> Iterator[str]:
             return
 
 
+def pressed(query: Payload, me: Me, at: datetime) -> ControlPressed:
+    """A button of a card: https://core.telegram.org/bots/api#callbackquery
+
+    Raises KeyError, TypeError, ValueError or AttributeError for what is no press of ours: a client may send any data.
+    """
+    message, press = query["message"], cards.pressed(query["data"])
+    return ControlPressed(
+        identity=f"{me.account}/press/{query['id']}",
+        route=_route(message, me),
+        author=Person(address=Address(medium=MEDIUM, user=str(query["from"]["id"])), name=words.name_of(query["from"])),
+        at=at,
+        verb=press.verb,
+        action=press.action,
+        question=press.question,
+        option=press.option,
+        private=message["chat"]["type"] == "private",
+    )
+
+
 def _message(update: Payload) -> Payload | None:
     return update.get("message") or update.get("edited_message")
 
@@ -152,7 +174,7 @@ def _route(message: Payload, me: Me) -> Route:
     topic = message.get("message_thread_id") if message.get("is_topic_message") else None
     return Route(
         medium=MEDIUM,
-        account=f"{MEDIUM}-{me.id}",
+        account=me.account,
         place=str(message["chat"]["id"]),
         thread=None if topic is None else str(topic),
         reply_to=str(message["message_id"]),
@@ -175,13 +197,19 @@ def _version(message: Payload, said: Said) -> str:
 
 
 class SendMessage(Record, frozen=True, kw_only=True):
-    """The arguments of one sendMessage. `html` is None once Telegram has refused the formatting."""
+    """The arguments of one sendMessage, or of one editMessageText where it `edits` a message.
+
+    `html` is None once Telegram has refused the formatting. `buttons` are rows of text and data, for a card.
+    """
 
     chat: int
     text: str
     html: str | None
     thread: int | None = None
     reply_to: int | None = None
+    edits: int | None = None
+    buttons: tuple[tuple[tuple[str, str], ...], ...] = ()
+    silent: bool = False
 
 
 def fullness(markdown: str) -> float:
@@ -202,6 +230,23 @@ def message(route: Route, markdown: str, marked: bool) -> SendMessage:
         thread=thread,
         reply_to=int(route.reply_to) if marked and route.reply_to and route.reply_to.isdecimal() else None,
     )
+
+
+def card(route: Route, shown: Card, edits: str | None) -> SendMessage:
+    """Without a sound: what somebody must hear of is told by a message. Raises Rejected as `message` does."""
+    if edits is not None and not edits.isdecimal():
+        raise Rejected(f"{edits} is no message on Telegram")
+    call = message(route, shown.text, marked=False)
+    number = None if edits is None else int(edits)
+    return msgspec.structs.replace(call, edits=number, buttons=_rows(shown), silent=True)
+
+
+def _rows(shown: Card) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """An answer has a row of its own; what steers shares one."""
+    fitting = [(one.text, one.press) for one in shown.buttons if len(one.press.encode()) <= PRESS_BYTES]
+    answers = [(one,) for one in fitting if cards.pressed(one[1]).verb == "answer"]
+    others = tuple(one for one in fitting if cards.pressed(one[1]).verb != "answer")
+    return (*answers, others) if others else tuple(answers)
 
 
 class SendFile(Record, frozen=True, kw_only=True):

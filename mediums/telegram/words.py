@@ -18,10 +18,11 @@ Payload = dict[str, Any]
 
 
 class Me(Record, frozen=True, kw_only=True):
-    """The bot's own account, as getMe tells it."""
+    """The bot, as getMe tells of it. `account` is the one of its token, under which its messages leave."""
 
     id: int
     username: str
+    account: str
 
 
 def said(message: Payload, me: Me, *, naming_files: bool = False) -> str:

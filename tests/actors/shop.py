@@ -33,7 +33,7 @@ from gateway.llm.model import Generation, ModelError, OnSpent, RawCall, Request,
 from gateway.record import decode
 from tests.actors import rules
 
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 30.0
 POLL_SECONDS = 0.002
 ANA = Person(address=Address(medium="telegram", user="42"), name="Ana")
 LANE = "p-ana"

@@ -9,11 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.entries import Closed, Hibernated, Woken
-from actors.supervisor import ActionHost
-from actors.workshop import Limits
+from actors.workshop import Limits, Workshop
 from gateway.events import Ref, Start
-from gateway.holding import Guard
 from tests.actors.shop import Clock
 from tests.kernel.faults import Gate
 from tests.kernel.platform import ANA
@@ -49,10 +46,9 @@ class Idlers(Tree):
             self.clock.advance(hours=self.dice.choice([0.5, 1.5, 1.5, 13]))
         await super().command(kinds)
 
-    def _host(self, gate: Gate, guard: Guard) -> ActionHost:
-        host = super()._host(gate, guard)
-        host._work = msgspec.structs.replace(host._work, limits=LIMITS, now=self.clock.now, sleep=self.clock.sleep)
-        return host
+    def _workshop(self, gate: Gate) -> Workshop:
+        work = super()._workshop(gate)
+        return msgspec.structs.replace(work, limits=LIMITS, now=self.clock.now, sleep=self.clock.sleep)
 
 
 @pytest.mark.parametrize("first", range(0, SUITE, CHUNK))
@@ -78,6 +74,3 @@ async def _broken(folder: Path, seeds: range) -> list[str]:
             return found
 
     return [text for texts in await asyncio.gather(*map(one, seeds)) for text in texts]
-
-
-__all__ = ["Closed", "Hibernated", "Woken"]

@@ -6,6 +6,7 @@ from brain.attention import attention
 from brain.contacts import Contact
 from brain.entries import Act, Decided, Decision, Taken
 from brain.prompt import Frame
+from brain.rights import Rights
 from brain.state import LaneState, Turn
 from gateway.addresses import Address, Route
 from gateway.events import Fact, MessageReceived, Person, identity_of
@@ -13,6 +14,9 @@ from gateway.events import Fact, MessageReceived, Person, identity_of
 NOON = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 ANA = Person(address=Address(medium="telegram", user="42"), name="Ana")
 BO = Person(address=Address(medium="telegram", user="7"), name="Bo")
+
+OWNER = Rights("private", lambda address: "owner", lambda one, other: True)
+GUEST = Rights("private", lambda address: "guest", lambda one, other: True)
 
 
 def route(place: str = "42", medium: str = "telegram") -> Route:

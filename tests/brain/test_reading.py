@@ -11,7 +11,7 @@ from brain.reading import Read, read
 from brain.tools import legal
 from gateway.events import ActionProgressed, ClarificationRequested, Ref
 from gateway.llm.model import Generation, RawCall
-from tests.brain.people import ANA, BO, NOON, Talk, route
+from tests.brain.people import ANA, BO, GUEST, NOON, OWNER, Talk, route
 
 
 def call(tool: str, **arguments: Any) -> RawCall:
@@ -19,8 +19,8 @@ def call(tool: str, **arguments: Any) -> RawCall:
 
 
 def reads(talk: Talk, text: str = "", *calls: RawCall, may: bool = True) -> Read:
-    tools = legal(talk.state, may_act=may, may_steer=may)
-    return read(Generation(text=text, calls=calls), tools, talk.turn(), "", lambda address, effect: may, NOON)
+    tools = legal(talk.state, OWNER if may else GUEST, talk.turn().askers())
+    return read(Generation(text=text, calls=calls), tools, talk.turn(), "", OWNER if may else GUEST, NOON)
 
 
 def test_text_is_a_reply_where_the_message_came_from() -> None:
@@ -107,16 +107,14 @@ def test_a_tool_that_is_not_legal_now_is_refused_with_those_that_are() -> None:
     talk = Talk()
     talk.says("stop it")
     found = reads(talk, "", call("stop_booking__a1"))
-    assert "there is no tool stop_booking__a1 now. There are: send_message, wait, act" in found.results[0]
+    assert "there is no tool stop_booking__a1 now. There are: send_message, wait, recall, act" in found.results[0]
 
 
 def test_rights_are_checked_again_where_the_effect_leaves() -> None:
     talk = Talk()
     talk.says("do it")
-    tools = legal(talk.state, may_act=True, may_steer=True)
-    found = read(
-        Generation(calls=(call("act", query="x"),)), tools, talk.turn(), "", lambda address, effect: False, NOON
-    )
+    tools = legal(talk.state, OWNER, [ANA])
+    found = read(Generation(calls=(call("act", query="x"),)), tools, talk.turn(), "", GUEST, NOON)
     assert found.decisions == ()
     assert "Ana may not start work here" in found.results[0]
 

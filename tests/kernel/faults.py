@@ -152,8 +152,8 @@ class FaultyBroker:
         done: int = await self._gate.run(f"append {family(subject)} {kind(data)}", effect, Unconfirmed)
         return done
 
-    async def read(self, subject: str, after: int = 0) -> list[Stored]:
-        effect = lambda: self._inner.read(subject, after)  # noqa: E731
+    async def read(self, subject: str, after: int = 0, limit: int | None = None) -> list[Stored]:
+        effect = lambda: self._inner.read(subject, after, limit)  # noqa: E731
         found: list[Stored] = await self._gate.run(f"read {family(subject)}", effect, Unconfirmed)
         return found
 

@@ -51,8 +51,9 @@ TAKE = """\
                     await acknowledge(delivery.ack)
 """
 HEAR = """\
-                    await self._obey(delivery.stored.data, delivery.stored.sequence, group)
-                    await acknowledge(delivery.ack)
+        while not await self._taken(key):
+            await asyncio.sleep(AGAIN_SECONDS)
+        await acknowledge(delivery.ack)
 """
 
 QUICK: dict[str, Taken] = {
@@ -70,7 +71,7 @@ QUICK: dict[str, Taken] = {
     ),
     "an attempt of a former holder is unknown, not repeated": taken(
         "gateway.outbox",
-        "            if item.attempting and self._platform.repeatable:\n",
+        "            if item.attempting and (self._platform.repeatable or self.journal.state.is_edit(item.send)):\n",
         "            if item.attempting:\n",
         at=("send",),
     ),
@@ -106,8 +107,9 @@ SLOW: dict[str, Taken] = {
     "a command is acknowledged after it is durable": taken(
         "actors.supervisor",
         HEAR,
-        "                    await acknowledge(delivery.ack)\n"
-        "                    await self._obey(delivery.stored.data, delivery.stored.sequence, group)\n",
+        "        await acknowledge(delivery.ack)\n"
+        "        while not await self._taken(key):\n"
+        "            await asyncio.sleep(AGAIN_SECONDS)\n",
         at=("ack actions",),
     ),
     "nothing leaves before its decision is durable": taken(
@@ -118,9 +120,9 @@ SLOW: dict[str, Taken] = {
         "        self._tail = await self._broker.append(self.subject, data, msg_id=nonce, expect_last=self._tail)\n",
     ),
     "a refusal is told": taken(
-        "actors.journal",
-        "                self._fact(CommandRefused, command=ref, verb=verb, why=why)\n",
-        "                pass\n",
+        "actors.telling",
+        '            yield CommandRefused, {"command": ref, "verb": verb, "why": why}\n',
+        "            pass\n",
     ),
     "an answer of code is known after a restart": taken(
         "actors.journal",

@@ -184,23 +184,26 @@ class Tree:
         return Commanded(self)
 
     def _host(self, gate: Gate, guard: Guard) -> ActionHost:
+        broker = FaultyBroker(self.raw, gate)  # type: ignore[arg-type]
+        self._open_host = ActionHost(broker, guard, "one", self._workshop(gate))
+        return self._open_host
+
+    def _workshop(self, gate: Gate) -> Workshop:
         async def book(caller: Caller, arguments: dict[str, Any]) -> str:
             await gate.point("effect", "before")
             self.effects.append(f"{caller.action} {arguments['what']}")
             await gate.point("effect", "after")
             return "booked"
 
-        work = Workshop(
+        return Workshop(
             model=ScriptedModel("worker", self.answer, self.watch, gate, 0.0),
             box=lambda key, emit: Box(self.machine.room(key), emit, gate),
             primitives={"book": Primitive(signature="book(what: str) -> str", doc="Books.", run=book, effect=True)},
             limits=Limits(max_steps=12, max_depth=DEPTH_MAX, max_children=3),
             now=lambda: NOW,
             operator=self.notices.append,
-            waiting=lambda key, after: host.waiting(key, after),  # noqa: PLW0108 - the host is made below
+            waiting=lambda key, after: self._open_host.waiting(key, after),  # noqa: PLW0108 - the host is made later
         )
-        host = ActionHost(FaultyBroker(self.raw, gate), guard, "one", work)  # type: ignore[arg-type]
-        return host
 
     async def until_over(self, gate: Gate, task: asyncio.Task[None]) -> None:
         """When nothing moves only a person can help; at last by a stop."""

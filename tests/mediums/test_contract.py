@@ -186,7 +186,7 @@ async def test_showing_raises_nothing_whether_the_platform_is_up_or_down(stage, 
             TurnDecided(route=stage.route, covers=()),
             Typing(route=stage.route, on=False),
         ):
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(10):
                 await medium.show(signal)
 
 

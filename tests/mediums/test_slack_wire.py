@@ -109,6 +109,7 @@ def test_what_calls_nobody_stays_in_its_channel():
 def test_a_thread(fields, memory, addressed):
     fact = heard(event(thread_ts="1.1", **fields), memory=memory)
     assert (fact.addressed, fact.route.thread) == (addressed, "1.1")
+    assert fact.by_name is not addressed, "nobody named the bot"
 
 
 @pytest.mark.parametrize("ts", ["1767600010.000100", "1767600010.100000", "1767600010.123456789", "1.1"])

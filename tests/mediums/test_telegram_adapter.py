@@ -201,6 +201,16 @@ async def test_tg03_a_mention_in_a_group(telegram):
     assert (fact.text, fact.addressed, fact.private) == ("🎉🎉 hi", True, False)
 
 
+async def test_what_is_heard_goes_back_by_the_account_of_the_token_whatever_number_the_bot_has(telegram):
+    medium, inbox = telegram.medium(), Inbox()
+    telegram.server.me["id"] = 99
+    async with receiving(medium, inbox):
+        telegram.ana.says("hello")
+        (fact,) = await inbox.has(1)
+    assert fact.route.account == medium.account
+    assert fact.identity.startswith(f"{medium.account}/")
+
+
 # --- sending ---------------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from mediums.telegram import failures, wire
 from mediums.telegram.failures import Refusal, Unreachable
 from mediums.telegram.words import Me
 
-ME = Me(id=8123, username="HelperBot")
+ME = Me(id=8123, username="HelperBot", account="telegram-8123")
 ANA = {"id": 7, "is_bot": False, "first_name": "Ana", "last_name": "Vidal", "language_code": "en"}
 PRIVATE = {"id": 7, "type": "private", "first_name": "Ana"}
 GROUP = {"id": -1001234567890, "type": "supergroup", "title": "Team"}

@@ -9,7 +9,7 @@ from typing import Any
 from gateway.events import MediumFact, MessageReceived
 from mediums.medium import Medium, Publish
 
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 20.0
 LOOK_AGAIN_SECONDS = 0.005
 
 
@@ -34,13 +34,17 @@ class Inbox:
     def texts(self) -> list[str]:
         return [fact.text for fact in self.facts]
 
-    async def has(self, count: int) -> list[MessageReceived]:
+    async def holds(self, count: int) -> list[MediumFact]:
         """The first `count` facts, once they are here."""
         async with asyncio.timeout(WAIT_SECONDS):
             while len(self.facts) < count:
                 self._more.clear()
                 await self._more.wait()
-        found = [fact for fact in self.facts[:count] if isinstance(fact, MessageReceived)]
+        return self.facts[:count]
+
+    async def has(self, count: int) -> list[MessageReceived]:
+        """As `holds`, and all of them are messages."""
+        found = [fact for fact in await self.holds(count) if isinstance(fact, MessageReceived)]
         assert len(found) == count
         return found
 

@@ -16,7 +16,7 @@ from actors.sandbox.isolation.probe import probe
 from actors.sandbox.isolation.words import Network, Unavailable
 from actors.sandbox.words import CellCalled, CellDone, CellLost, Happening
 
-PATIENCE_SECONDS = 15.0
+PATIENCE_SECONDS = 30.0
 POLL_SECONDS = 0.005
 
 
@@ -76,8 +76,8 @@ class Desk:
         return self.sandbox.peek(cell)
 
 
-async def hardened(network: Network = "none") -> Hardened:
-    found = await probe(network=network)
+async def hardened(network: Network = "none", python: str | None = None) -> Hardened:
+    found = await probe(python, network=network)
     if isinstance(found, Unavailable):
         pytest.skip(f"needs isolation: {found}")
     return found

@@ -4,11 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import h11
 import pytest
 import pytest_asyncio
 
+from actors.sandbox.gate.exchange import wanted
+from actors.sandbox.gate.outside import Streams
 from actors.sandbox.gate.policy import Grant, Policy, Refused, is_public
-from actors.sandbox.gate.proxy import Proxy, Streams, read_head
+from actors.sandbox.gate.proxy import Proxy
 
 PUBLIC = "93.184.216.34"
 GRANT = Grant(name="key", host="keyed.test.example", header="Authorization", value="Bearer a-secret")
@@ -101,11 +104,10 @@ async def proxy(net: Net, tmp_path: Path) -> AsyncIterator[Path]:
     made = Proxy(
         Policy(allow=("*.test.example",), grants=(GRANT,)),
         tmp_path / "network.log",
-        resolve=net.resolve,
-        connect=net.connect,
-        connect_tls=net.connect_tls,
+        key=tmp_path / "authority.pem",
+        outside=net,
     )
-    await made.open(tmp_path / "proxy")
+    await made.open(tmp_path / "proxy", tmp_path / "trusted.pem")
     yield tmp_path / "proxy"
     await made.close()
 
@@ -180,30 +182,54 @@ async def test_se05_a_name_that_leads_elsewhere_the_second_time(proxy: Path, net
 
 @pytest.mark.parametrize("target", ["127.0.0.1:443", "ok.test.example:22", "inside.test.example:443", "[::1]:443"])
 async def test_se05_a_tunnel_is_held_to_the_same(proxy: Path, net: Net, target: str) -> None:
-    assert (await said(proxy, f"CONNECT {target} HTTP/1.1\r\n\r\n")).startswith(b"HTTP/1.1 403 ")
+    assert (await said(proxy, f"CONNECT {target} HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(b"HTTP/1.1 403 ")
     assert net.connected == []
 
 
-async def test_a_tunnel_passes_bytes_on(proxy: Path, net: Net) -> None:
-    answer = await said(proxy, "CONNECT ok.test.example:443 HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n")
-    assert answer.startswith(b"HTTP/1.1 200 ")
-    assert answer.endswith(b"hello")
-
-
 @pytest.mark.parametrize(
-    "head", [b"\r\n\r\n", b"GET\r\n\r\n", b"GET http://[/ HTTP/1.1\r\n\r\n", b"a b HTTP/1.1 c\r\n\r\n"]
+    "head",
+    [
+        b"\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET http://[/ HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"a b HTTP/1.1 c\r\n\r\n",
+        b"\x16\x03\x01\r\n\r\n",
+    ],
 )
-def test_what_is_no_request_is_refused(head: bytes) -> None:
+async def test_what_is_no_request_is_refused(proxy: Path, net: Net, head: bytes) -> None:
+    assert (await said(proxy, head.decode("latin-1"))).startswith(b"HTTP/1.1 40")
+    assert net.connected == []
+
+
+@pytest.mark.parametrize("target", ["a.example:443/x", "user@a.example:443", "/", "a.example:x"])
+def test_a_tunnel_is_to_a_host_and_a_port(target: str) -> None:
     with pytest.raises(Refused):
-        read_head(head)
+        wanted(h11.Request(method="CONNECT", target=target, headers=[("Host", "x")]))
+
+
+async def test_a_second_request_behind_the_first_goes_nowhere(proxy: Path, net: Net) -> None:
+    second = "GET / HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n"
+    await said(proxy, get("http://ok.test.example/a") + second)
+    smuggled = (
+        "POST http://ok.test.example/b HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    await said(proxy, f"{smuggled}0\r\n\r\n{second}")
+    assert [head.split(b"\r\n")[0] for head in net.heard] == [b"GET /a HTTP/1.1", b"POST /b HTTP/1.1"]
+    assert b"content-length" not in net.heard[1].lower()
 
 
 async def test_a_granted_secret_is_added_on_the_way_and_never_handed_over(proxy: Path, net: Net) -> None:
-    request = "GET http://keyed.test.example/ HTTP/1.1\r\nAuthorization: mine\r\nAccept: */*\r\n\r\n"
+    request = "GET http://keyed.test.example/ HTTP/1.1\r\nHost: x\r\nAuthorization: mine\r\nAccept: */*\r\n\r\n"
     answer = await said(proxy, request)
     assert answer.endswith(b"hello")
     assert b"a-secret" not in answer
     assert net.connected == [(PUBLIC, 443)]
-    head = b"GET / HTTP/1.1\r\nAuthorization: Bearer a-secret\r\nHost: keyed.test.example\r\nAccept: */*\r\n"
+    head = b"GET / HTTP/1.1\r\nHost: keyed.test.example\r\nAuthorization: Bearer a-secret\r\nAccept: */*\r\n"
     assert net.heard == [head + b"Connection: close\r\n\r\n"]
     assert "a-secret" not in (proxy.parent / "network.log").read_text() + repr(GRANT)
+
+
+@pytest.mark.parametrize("request_line", ["GET http://keyed.test.example:8080/", "TRACE http://keyed.test.example/"])
+async def test_a_secret_is_for_one_port_and_for_no_echo(proxy: Path, net: Net, request_line: str) -> None:
+    assert (await said(proxy, f"{request_line} HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(b"HTTP/1.1 403 ")
+    assert net.heard == []

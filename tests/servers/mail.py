@@ -38,7 +38,7 @@ from tests.servers.mail_processes import HOST, PASSWORD, MailProcesses, missing
 
 AUTHSERV_ID = f"mx.{HOST}"
 LOOK_AGAIN_SECONDS = 0.005
-DELIVERY_SECONDS = 5.0
+DELIVERY_SECONDS = 20.0
 
 __all__ = ["DROPPED", "END", "HOST", "LOST_ANSWER", "Mail", "Person", "Refuse", "Seen", "Sent", "end_processes"]
 

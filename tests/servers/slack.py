@@ -18,7 +18,7 @@ a text beyond 4,000 characters is cut in two anywhere. Faults are scripted per m
 
 A file is at the server (`server.file(b"…")`), and handed to whoever shows the bot's token.
 
-Not modelled: rates by themselves, blocks, threads' broadcast.
+Not modelled: rates by themselves, other blocks than sections and buttons, threads' broadcast.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ import time
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from aiohttp import WSMsgType, web
@@ -104,6 +104,8 @@ class SlackServer:
         self.reactions: list[tuple[str, str, str]] = []  # of the bot: channel, ts, name
         self.tokens_shown: list[str] = []  # with requests for files
         self.elsewhere = ""  # where requests for files are sent on to
+        self.gone: set[str] = set()  # messages of the bot that somebody deleted
+        self.whispers: list[tuple[str, str, str, str | None]] = []  # to whom, where, what, in which thread
         self.forget_tickets = False  # no connection is let in
         self._sockets: list[web.WebSocketResponse] = []
         self._tickets: set[str] = set()
@@ -450,6 +452,8 @@ class SlackServer:
             "auth.test": self._auth_test,
             "apps.connections.open": self._open_connection,
             "chat.postMessage": self._post,
+            "chat.update": self._update,
+            "chat.postEphemeral": self._whisper,
             "users.info": self._user,
             "conversations.info": self._conversation,
             "reactions.add": self._react,
@@ -470,6 +474,8 @@ class SlackServer:
             raise _Refused("not_allowed_token_type")
         needed = {
             "chat.postMessage": "chat:write",
+            "chat.update": "chat:write",
+            "chat.postEphemeral": "chat:write",
             "users.info": "users:read",
             "reactions.add": "reactions:write",
             "files.getUploadURLExternal": "files:write",
@@ -500,12 +506,61 @@ class SlackServer:
             raise _Refused("msg_too_long")
         if thread is not None and not isinstance(thread, str):
             raise _Refused("invalid_thread_ts")
-        ts = ""
-        for start in range(0, len(text), CUT_LIMIT):
+        said, elements = _laid_out(parameters)
+        ts = "" if said is None else self._show(channel, said, thread, elements)
+        for start in range(0, len(text) if said is None else 0, CUT_LIMIT):
             ts = self._show(channel, text[start : start + CUT_LIMIT], thread)
         return {"channel": channel.id, "ts": ts, "message": {"text": text, "ts": ts, **self.bot}}
 
-    def _show(self, channel: Channel, text: str, thread: str | None, file: "Shown.File | None" = None) -> str:
+    def _update(self, parameters: Payload) -> Payload:
+        channel, ts = self._channel(parameters), parameters.get("ts")
+        found = [n for n, one in enumerate(self.shown) if (one.channel, one.ts) == (channel.id, ts)]
+        if not found or ts in self.gone:
+            raise _Refused("message_not_found")
+        said, elements = _laid_out(parameters)
+        text, old = str(parameters.get("text", "")) if said is None else said, self.shown[found[0]]
+        self.shown[found[0]] = replace(
+            old, text=shown(text), raw=text, elements=elements, before=(*old.before, old.text)
+        )
+        self._notify()
+        return {"channel": channel.id, "ts": ts, "text": text}
+
+    def _whisper(self, parameters: Payload) -> Payload:
+        channel, user = self._channel(parameters), str(parameters.get("user"))
+        if user not in self.people:
+            raise _Refused("user_not_in_channel")
+        self.whispers.append((user, channel.id, shown(str(parameters.get("text", ""))), parameters.get("thread_ts")))
+        self._notify()
+        return {"message_ts": self.next_ts()}
+
+    def press(self, person: Person, one: Shown, element: Payload) -> Payload:
+        """https://docs.slack.dev/reference/interaction-payloads/block_actions-payload"""
+        container = {"type": "message", "message_ts": one.ts, "channel_id": one.channel, "is_ephemeral": False}
+        message = {"type": "message", "user": self.bot["user_id"], "ts": one.ts, "text": one.raw}
+        if one.thread:
+            container |= {"thread_ts": one.thread}
+            message |= {"thread_ts": one.thread}
+        payload = {
+            "type": "block_actions",
+            "user": {"id": person.id, "name": person.name.lower(), "team_id": person.team},
+            "team": {"id": self.team, "domain": "test"},
+            "channel": {"id": one.channel, "name": self.channels[one.channel].name},
+            "container": container,
+            "message": message,
+            "trigger_id": uuid.uuid4().hex,
+            "response_url": "https://hooks.slack.example/actions/T1/1/1",
+            "actions": [{**element, "block_id": "b1", "action_ts": self.next_ts()}],
+        }
+        return self.push(payload, "interactive")
+
+    def _show(
+        self,
+        channel: Channel,
+        text: str,
+        thread: str | None,
+        elements: tuple[Payload, ...] = (),
+        file: "Shown.File | None" = None,
+    ) -> str:
         ts = self.next_ts()
         self.shown.append(
             Shown(
@@ -517,6 +572,7 @@ class SlackServer:
                 ts=ts,
                 at=time.monotonic(),
                 file=file,
+                elements=elements,
             )
         )
         own = {"user": self.bot["user_id"], "bot_id": self.bot["bot_id"], "text": text, "ts": ts}
@@ -561,7 +617,7 @@ class SlackServer:
         thread = parameters.get("thread_ts")
         for one in named:
             file, data = self.files[one["id"]]
-            self._show(channel, "", thread, Shown.File(one.get("title") or file["name"], data))
+            self._show(channel, "", thread, file=Shown.File(one.get("title") or file["name"], data))
         return {"files": named}
 
     def _file_info(self, parameters: Payload) -> Payload:
@@ -589,6 +645,21 @@ class SlackServer:
 
 def _channel_id(channel: Person | Channel) -> str:
     return channel.chat.id if isinstance(channel, Person) else channel.id
+
+
+def _laid_out(parameters: Payload) -> tuple[str | None, tuple[Payload, ...]]:
+    """What blocks say, and their buttons; None without blocks."""
+    blocks = parameters.get("blocks")
+    if not blocks:
+        return None, ()
+    blocks = json.loads(blocks) if isinstance(blocks, str) else blocks
+    texts = [one["text"]["text"] for one in blocks if one["type"] == "section"]
+    elements = [element for one in blocks if one["type"] == "actions" for element in one["elements"]]
+    ids = [one["action_id"] for one in elements]
+    too_long = any(len(one["text"]["text"]) > 75 or len(one["value"]) > 2000 for one in elements)
+    if any(not 1 <= len(text) <= 3000 for text in texts) or len(set(ids)) < len(ids) or too_long:
+        raise _Refused("invalid_blocks")
+    return "\n".join(texts), tuple(elements)
 
 
 async def _parameters(request: web.Request) -> Payload:

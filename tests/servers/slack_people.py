@@ -60,6 +60,11 @@ class Person:
         at = self.server.next_ts()
         self.server.event(type=kind, user=self.id, reaction=name, item_user=author, item=item, event_ts=at)
 
+    def presses(self, shown: "Shown", button: str) -> Payload:
+        """A button of a message of the bot, by its words; returns the payload."""
+        (element,) = [one for one in shown.elements if one["text"]["text"] == button]
+        return self.server.press(self, shown, element)
+
     def deletes(self, message: Payload) -> None:
         self.server.event(
             type="message",
@@ -75,7 +80,10 @@ class Person:
 
 @dataclass(frozen=True)
 class Shown:
-    """A message of the bot. `text` is what is read, `raw` what was sent, `notified` who is called by it."""
+    """A message of the bot as it stands there. `text` is what is read, `raw` what was sent, `notified` who is called.
+
+    With blocks `text` is what they say. `before` is what it said before each edit; `only_for` who sees it.
+    """
 
     @dataclass(frozen=True)
     class File:
@@ -90,6 +98,13 @@ class Shown:
     ts: str
     at: float
     file: File | None = None
+    elements: tuple[Payload, ...] = ()  # the buttons
+    before: tuple[str, ...] = ()
+    only_for: str = ""
+
+    @property
+    def buttons(self) -> tuple[str, ...]:
+        return tuple(one["text"]["text"] for one in self.elements)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ import json
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from aiohttp import web
@@ -89,6 +89,9 @@ class BotApi:
             itertools.count(1),
             itertools.count(7),
         )
+        self._query_ids, self._queries = itertools.count(9000), set[str]()
+        self.toasts: dict[str, str] = {}  # what each press was answered with
+        self.commands: list[Payload] = []
         self._poll: _Poll | None = None
         self._changed = asyncio.Event()
         self._ended = asyncio.Event()
@@ -150,6 +153,14 @@ class BotApi:
             for name, emojis in (("old_reaction", old), ("new_reaction", new))
         }
         self.update(message_reaction=told)
+
+    def press(self, user: Payload, shown: Shown, data: str, fields: Payload) -> Payload:
+        """Any data at all, as a client of one's own might send it."""
+        message = self._messages[shown.chat, shown.message_id]
+        query = {"id": str(next(self._query_ids)), "from": user, "message": message, "chat_instance": "1", "data": data}
+        self._queries.add(query["id"])
+        self.update(callback_query=query | fields)
+        return query
 
     def update(self, **content: Any) -> Payload:
         """Any update at all, as it is."""
@@ -269,6 +280,9 @@ class BotApi:
             "sendphoto": self._send_photo,
             "setmessagereaction": self._set_reaction,
             "getfile": self._get_file,
+            "editmessagetext": self._edit_message,
+            "answercallbackquery": self._answer_query,
+            "setmycommands": self._set_commands,
         }
         if method.lower() not in methods:
             raise _Refused(404, "Not Found")
@@ -319,6 +333,8 @@ class BotApi:
             "date": int(time.time()),
             "text": text,
         }
+        if thread is not None:
+            message |= {"message_thread_id": int(thread), "is_topic_message": True}
         self._messages[chat["id"], message["message_id"]] = message
         self.shown.append(
             Shown(
@@ -331,6 +347,8 @@ class BotApi:
                 at=time.monotonic(),
                 message_id=message["message_id"],
                 file=file,
+                buttons=_buttons(parameters),
+                silent=parameters.get("disable_notification") == "true",
             )
         )
         self._notify()
@@ -380,6 +398,43 @@ class BotApi:
             await self._ended.wait()
         return web.Response(body=self._files[name])
 
+    async def _edit_message(self, parameters: Payload) -> Payload:
+        chat, number = self._chat(parameters), int(parameters.get("message_id", 0))
+        raw = parameters.get("text", "")
+        text, buttons = self._text(raw, parameters.get("parse_mode")), _buttons(parameters)
+        known = (chat["id"], number) in self._messages
+        found = [n for n, one in enumerate(self.shown) if known and (one.chat, one.message_id) == (chat["id"], number)]
+        if not found:
+            raise _Refused(400, "Bad Request: message to edit not found")
+        old = self.shown[found[0]]
+        if (old.html, old.buttons) == (raw, buttons):
+            raise _Refused(
+                400,
+                "Bad Request: message is not modified: specified new message content and reply markup are exactly the "
+                "same as a current content and reply markup of the message",
+            )
+        self.shown[found[0]] = replace(old, text=text, html=raw, buttons=buttons, before=(*old.before, old.text))
+        message = self._messages[chat["id"], number]
+        message |= {"text": text, "edit_date": int(time.time())}
+        self._notify()
+        return message
+
+    async def _answer_query(self, parameters: Payload) -> bool:
+        query, text = parameters.get("callback_query_id", ""), parameters.get("text", "")
+        if query not in self._queries:
+            raise _Refused(400, "Bad Request: query is too old and response timeout expired or query ID is invalid")
+        if len(text) > 200:
+            raise _Refused(400, "Bad Request: MESSAGE_TOO_LONG")
+        self._queries.discard(query)
+        self.toasts[query] = text
+        self._notify()
+        return True
+
+    async def _set_commands(self, parameters: Payload) -> bool:
+        self.commands = json.loads(parameters.get("commands", "[]"))
+        self._notify()
+        return True
+
     async def _send_chat_action(self, parameters: Payload) -> bool:
         self._chat(parameters)
         if parameters.get("action") not in ACTIONS:
@@ -417,6 +472,15 @@ class BotApi:
     def forget(self, message: Payload) -> None:
         """As if its author had deleted it."""
         self._messages.pop((message["chat"]["id"], message["message_id"]))
+
+
+def _buttons(parameters: Payload) -> tuple[tuple[str, str], ...]:
+    """Of an inline keyboard, row by row."""
+    rows = json.loads(parameters.get("reply_markup", "{}")).get("inline_keyboard", [])
+    for button in itertools.chain(*rows):
+        if not 1 <= len(button["callback_data"].encode()) <= 64:
+            raise _Refused(400, "Bad Request: BUTTON_DATA_INVALID")
+    return tuple((button["text"], button["callback_data"]) for row in rows for button in row)
 
 
 def _chat_id(chat: "Person | Payload | int") -> int:

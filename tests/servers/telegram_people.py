@@ -39,6 +39,11 @@ class Person:
         chat, number = (message.chat, message.message_id) if shown else (message["chat"]["id"], message["message_id"])
         self.server.react(self.user, chat, number, old, new)
 
+    def presses(self, shown: "Shown", button: str, **fields: Any) -> Payload:
+        """A button under a message of the bot, by its words; returns the callback query."""
+        (data,) = [data for text, data in shown.buttons if text == button]
+        return self.server.press(self.user, shown, data, fields)
+
     def blocks(self) -> None:
         self.server.blocked.add(self.id)
 
@@ -48,7 +53,9 @@ class Person:
 
 @dataclass(frozen=True)
 class Shown:
-    """A message of the bot. `text` is what is read, `html` what was sent, `at` on the monotonic clock."""
+    """A message of the bot as it stands there. `text` is what is read, `html` what was sent, `buttons` are texts and
+    data, `before` is what it said before each edit, `at` is on the monotonic clock.
+    """
 
     @dataclass(frozen=True)
     class File:
@@ -67,6 +74,9 @@ class Shown:
     at: float
     message_id: int
     file: File | None = None
+    buttons: tuple[tuple[str, str], ...] = ()
+    before: tuple[str, ...] = ()
+    silent: bool = False
 
 
 @dataclass(frozen=True)

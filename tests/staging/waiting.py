@@ -6,7 +6,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = 30.0
 LOOK_AGAIN_SECONDS = 0.01
 
 

@@ -26,6 +26,7 @@ class FakePlatform:
         self.account, self.repeatable, self._parts = account, repeatable, parts
         self.script = defaultdict(list)
         self.tried, self.arrived = [], []  # (place, text, key, when)
+        self.cards = {}
 
     def split(self, text):
         return tuple(f"{text} {n + 1}/{self._parts}" for n in range(self._parts)) if self._parts > 1 else (text,)
@@ -39,6 +40,13 @@ class FakePlatform:
         if step is not None:
             await step()
         self.arrived.append((route.place, text, key, loop.time()))
+
+    async def show_card(self, route, card, message):
+        """`cards` are its messages, each with all that it said."""
+        await self.send(route, card.text, message or "new")
+        message = message or f"m{len(self.cards) + 1}"
+        self.cards.setdefault(message, []).append(card.text)
+        return message
 
     def texts(self, place=None):
         return [text for where, text, _, _ in self.arrived if place in (None, where)]

@@ -57,8 +57,8 @@ class Dying:
     async def purge(self, subject, below):
         await self._effect(lambda: self._broker.purge(subject, below))
 
-    async def read(self, subject, after=0):
-        return await self._broker.read(subject, after)
+    async def read(self, subject, after=0, limit=None):
+        return await self._broker.read(subject, after, limit)
 
 
 async def lived(broker, file, entries):

@@ -21,6 +21,7 @@ from gateway.broker.protocol import Unconfirmed
 from gateway.broker.sqlite import SqliteBroker
 from gateway.broker.sqlite_file import StoreUnusable
 from gateway.journal import publish
+from gateway.settings import Settings, StoreSettings
 from tests.store.conftest import eventually, keeping
 from tests.store.stage import EchoModel, FakePlatform, said, stage
 from tests.store.test_views import stalls
@@ -229,16 +230,20 @@ async def chatter(broker):
         await broker.append("evt.noise", b"x" * 1000, msg_id=str(n))
 
 
+def keeping_in(path):
+    return Settings(store=StoreSettings(path=path))
+
+
 async def test_a_backup_never_overwrites_and_says_what_is_damaged(tmp_path):
     await filled(tmp_path / "s.db", 400)
     (tmp_path / "there.db").touch()
     with pytest.raises(StoreUnusable, match="is there already"):
-        backup(tmp_path / "s.db", tmp_path / "there.db")
+        backup(keeping_in(tmp_path / "s.db"), tmp_path / "there.db")
     with pytest.raises(StoreUnusable, match="no such file"):
-        backup(tmp_path / "none.db", tmp_path / "copy.db")
+        backup(keeping_in(tmp_path / "none.db"), tmp_path / "copy.db")
     data = bytearray((tmp_path / "s.db").read_bytes())
     data[4096 * 3 : 4096 * 6] = b"\xff" * 4096 * 3
     (tmp_path / "s.db").write_bytes(data)
     with pytest.raises(StoreUnusable, match="damaged"):
-        backup(tmp_path / "s.db", tmp_path / "copy.db")
+        backup(keeping_in(tmp_path / "s.db"), tmp_path / "copy.db")
     assert not (tmp_path / "copy.db").exists()

@@ -10,6 +10,7 @@ from actors.sandbox.words import Lost, Name
 from brain.entries import Act, Decided, Speak, Spent, Steer, Taken, Wait, Withdraw
 from brain.state import LaneState
 from gateway.addresses import Address, Route
+from gateway.cards import Button, Card, press
 from gateway.events import (
     ActionAnswered,
     ActionChanged,
@@ -29,6 +30,7 @@ from gateway.events import (
     Resume,
     Send,
     SendClosed,
+    ShowCard,
     Start,
     Stop,
     WithdrawSend,
@@ -190,7 +192,8 @@ def outbox(seed: int, length: int) -> Walk:
             continue
         ready = [ref for ref in state.rooms().values() if state.pending(ref)]
         trying = [ref for ref, item in state.open.items() if item.attempting]
-        match rnd.randrange(5):
+        messages = [ref for ref, item in state.open.items() if isinstance(item.send, Send)]
+        match rnd.randrange(6):
             case 0 | 1:
                 sent += 1
                 route = Route(medium="telegram", account="telegram-1", place=str(rnd.randrange(4)))
@@ -198,9 +201,27 @@ def outbox(seed: int, length: int) -> Walk:
                     ref=Ref("p-ana", sent, 0), conversation="p-ana", route=route, text=walk.text(), until=walk.at()
                 )
                 walk.add(Queued(command=send, parts=("one", "two", "three")[: rnd.randrange(4)]))
-            case 2 if state.open:
+            case 5:
+                sent, number = sent + 1, rnd.randrange(4)
+                walk.add(
+                    Queued(
+                        command=ShowCard(
+                            ref=Ref("p-ana", sent, 0),
+                            conversation="p-ana",
+                            action=f"p-ana-a{number}",
+                            run=0,
+                            route=Route(medium="telegram", account="telegram-1", place=str(number)),
+                            card=Card(
+                                text=walk.text(),
+                                buttons=(Button(text="Stop", press=press("stop", f"a{number}")),),
+                                ended=rnd.random() < 0.2,
+                            ),
+                        )
+                    )
+                )
+            case 2 if messages:
                 sent += 1
-                ref = rnd.choice(list(state.open))
+                ref = rnd.choice(messages)
                 withdraw = WithdrawSend(ref=Ref("p-ana", sent, 0), conversation="p-ana", send=ref)
                 walk.add(Queued(command=withdraw, withdrew=state.pending(ref)))
             case 3 if ready:
@@ -210,9 +231,13 @@ def outbox(seed: int, length: int) -> Walk:
                 ref = rnd.choice(trying)
                 item = state.open[ref]
                 last = item.part + 1 >= len(item.parts)
-                outcome = rnd.choice(["sent", "failed", "unknown"])
+                outcome, message = rnd.choice(["sent", "failed", "unknown"]), rnd.choice(["", f"m{sent}"])
                 ends = [Deferred(send=ref, why="429", until=rnd.choice([None, walk.at()]))]
-                ends.append(Closed(send=ref, outcome=outcome, why="?") if last else PartSent(send=ref, part=item.part))
+                ends.append(
+                    Closed(send=ref, outcome=outcome, why="?", message=message)
+                    if last
+                    else PartSent(send=ref, part=item.part)
+                )
                 walk.add(rnd.choice(ends))
             case _:
                 pass

@@ -11,18 +11,25 @@ from actors.sandbox.isolation.words import Launch, Tier
 class Bare:
     tier: Tier = "bare"
 
-    def __init__(self, python: str = sys.executable, wrapper: tuple[str, ...] = ()) -> None:
-        """`wrapper` is put before the command."""
-        self._python, self._wrapper = python, wrapper
+    def __init__(
+        self, python: str = sys.executable, wrapper: tuple[str, ...] = (), packages: Path | None = None
+    ) -> None:
+        """`wrapper` is put before the command; `packages` can be imported."""
+        self.python = python
+        self._wrapper, self._packages = wrapper, packages
+
+    def with_packages(self, packages: Path | None) -> "Bare":
+        return Bare(self.python, self._wrapper, packages)
 
     def launch(self, folder: Folder) -> Launch:
         return Launch(
-            command=(*self._wrapper, self._python, "-I", str(WORKER / "__main__.py")),
-            environment={"PATH": path_of(self._python), "HOME": str(folder.workspace)},
+            command=(*self._wrapper, self.python, "-I", str(WORKER / "__main__.py")),
+            environment={"PATH": path_of(self.python), "HOME": str(folder.workspace)},
             run=str(folder.run),
             workspace=str(folder.workspace),
             namespaced=False,
             limits={"CORE": 0},
+            packages=tuple(str(path) for path in (folder.packages, self._packages) if path),
         )
 
 

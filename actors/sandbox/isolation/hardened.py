@@ -11,12 +11,14 @@ import json
 import os
 import platform
 import sys
+from copy import copy
 from pathlib import Path
 from typing import TypedDict
 
 import msgspec
 
 from actors.sandbox.folder import WORKER, Folder
+from actors.sandbox.gate import trust
 from actors.sandbox.isolation import seccomp
 from actors.sandbox.isolation.bare import path_of
 from actors.sandbox.isolation.words import Launch, Network, Tier
@@ -25,6 +27,7 @@ from actors.sandbox.worker.relay import PORT
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
 RUN, WORKSPACE, WORKER_INSIDE, GATE = "/run/frontdesk", "/workspace", "/opt/frontdesk/worker", "/run/gate"
+PACKAGES, OWN_PACKAGES = "/opt/frontdesk/packages", "/opt/frontdesk/own-packages"
 UID_OUTSIDE = 61_000  # no distribution gives it out; not one of the ranges of systemd
 UID_INSIDE = "1000"
 PROCESSES_MAX = 256
@@ -84,6 +87,16 @@ class Hardened:
     ) -> None:
         self._tools, self._network = tools, network
         self._memory_mb, self._disk_mb, self._files_max = memory_mb, disk_mb, files_max
+        self._packages: Path | None = None
+
+    @property
+    def python(self) -> str:
+        return self._tools.interpreter.path
+
+    def with_packages(self, packages: Path | None) -> "Hardened":
+        other = copy(self)
+        other._packages = packages
+        return other
 
     def launch(self, folder: Folder) -> Launch:
         python = self._tools.interpreter.path
@@ -105,7 +118,7 @@ class Hardened:
         return Launch(
             command=(sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(order)),
             environment={"PATH": path_of(python), "HOME": WORKSPACE, "USER": "actor", "TMPDIR": "/tmp"}  # noqa: S108
-            | (PROXY_NAMES if relay else {}),
+            | (PROXY_NAMES | dict.fromkeys(trust.NAMES, f"{GATE}/{folder.trusted.name}") if relay else {}),
             run=RUN,
             workspace=WORKSPACE,
             namespaced=True,
@@ -120,6 +133,7 @@ class Hardened:
             },
             cgroups=tuple(group["path"] for group in groups),
             relay=relay,
+            packages=(OWN_PACKAGES, *([PACKAGES] if self._packages else [])),
             quota=Quota(bytes=self._disk_mb << 20, files=self._files_max),
         )
 
@@ -146,6 +160,9 @@ class Hardened:
         """Source, where it is seen, whether it can be written."""
         binds = [(root, root, False) for root in self._tools.interpreter.roots]
         binds += [(str(WORKER), WORKER_INSIDE, False), (str(folder.run), RUN, True)]
+        binds.append((str(folder.packages), OWN_PACKAGES, False))
+        if self._packages is not None:
+            binds.append((str(self._packages), PACKAGES, False))
         if self._network == "proxy":
             binds.append((str(folder.gate), GATE, False))
         return [*binds, (str(folder.workspace), WORKSPACE, True)]

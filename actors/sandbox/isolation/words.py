@@ -1,6 +1,7 @@
 """The words of an isolation: how the first process of a sandbox is started, and what that one sees. No I/O."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal, Protocol
 
 import msgspec
@@ -19,6 +20,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     bubblewrap does. `limits` are names of the module `resource`, without `RLIMIT_`; the first process sets them.
     `cgroups` are folders that the command makes, and that are left when all is over. `relay`: where in there a proxy
     of the host can be met, None without one. `quota`: what its folders may grow to, None where nobody looks.
+    `packages`: folders, as seen inside, from which code can import.
     """
 
     command: tuple[str, ...]
@@ -30,11 +32,21 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     cgroups: tuple[str, ...] = ()
     relay: str | None = None
     quota: Quota | None = None
+    packages: tuple[str, ...] = ()
 
 
 class Isolation(Protocol):
     @property
     def tier(self) -> Tier: ...
+
+    @property
+    def python(self) -> str:
+        """The interpreter that runs the code."""
+        ...
+
+    def with_packages(self, packages: Path | None) -> "Isolation":
+        """The same, with a folder from which all code can import."""
+        ...
 
     def launch(self, folder: Folder) -> Launch: ...
 

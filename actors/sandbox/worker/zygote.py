@@ -17,6 +17,7 @@ import resource
 import select
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
 
@@ -40,6 +41,7 @@ def main() -> None:
     os.dup2(null, 0)
     os.dup2(null, 1)
     adopt_orphans()
+    _add_packages(config["packages"])
     for module in config["preload"]:
         importlib.import_module(module)
     os.chdir(config["workspace"])
@@ -48,6 +50,13 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     Zygote(Path(config["run"]), peer, config).serve()
+
+
+def _add_packages(folders: list[str]) -> None:
+    """After what belongs to Python itself, before what is installed for it: these are for the code."""
+    installed = (at for at, path in enumerate(sys.path) if path.endswith(("site-packages", "dist-packages")))
+    at = next(installed, len(sys.path))
+    sys.path[at:at] = folders
 
 
 def _limit(what: int, limit: int) -> None:

@@ -1,0 +1,105 @@
+"""`frontdesk eval`: the settings' model, or another, on our scenarios, or others."""
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+import msgspec
+from rich.console import Console
+
+from frontdesk.evaluation import report
+from frontdesk.evaluation.policies import POLICIES, PolicyModel
+from frontdesk.evaluation.running import Kept, Result, run
+from frontdesk.evaluation.scenario import CannotRead, Scenario, load
+from frontdesk.models import Models
+from gateway.llm.model import Model
+from gateway.record import Record
+from gateway.settings import Settings
+
+HOSTED_AT_ONCE, OWN_AT_ONCE = 6, 1
+OWN_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
+POLICY = "policy:"
+
+
+class CannotEvaluate(Exception):
+    """What is missing, and where to set it."""
+
+
+class Options(Record, frozen=True, kw_only=True):
+    """`parallel` 0: what suits the model's server. `half` "" is both."""
+
+    model: str | None = None
+    scenarios: Path | None = None
+    as_json: bool = False
+    half: str = ""
+    parallel: int = 0
+    again: bool = False
+
+
+def results_file() -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "frontdesk" / "eval.jsonl"
+
+
+async def evaluate(settings: Settings, options: Options) -> int:
+    """Prints the table; the exit code is 0 unless some scenario got no answer. Raises CannotEvaluate."""
+    try:
+        scenarios = [one for one in load(options.scenarios) if options.half in ("", one.half)]
+    except CannotRead as error:
+        raise CannotEvaluate(str(error)) from error
+    if options.model:
+        settings = _with_model(settings, options.model)
+    if settings.model.name is None:
+        raise CannotEvaluate('no model is set: write [model] name = "openai/…" in config.toml, or give --model.')
+    parallel = options.parallel or _at_once(settings)
+    async with _model(settings) as model:
+        pairs = await _all(scenarios, model, parallel, options)
+    if options.as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(report.as_json(pairs, settings.model.name))))
+    else:
+        Console(width=None if os.isatty(1) else 160).print(report.shown(pairs, settings.model.name))
+    return 1 if any(result.failed for _, result in pairs) else 0
+
+
+async def _all(
+    scenarios: Sequence[Scenario], model: Model, parallel: int, options: Options
+) -> list[tuple[Scenario, Result]]:
+    found: dict[str, tuple[Scenario, Result]] = {}
+    kept = Kept(results_file())
+    async for scenario, result in run(scenarios, model, parallel=parallel, kept=kept, again=options.again):
+        found[scenario.id] = (scenario, result)
+        sign = "–" if result.failed else "✓" if result.right else "✗"
+        click.echo(f"{len(found):3}/{len(scenarios)} {sign} {scenario.id} {result.seconds:.1f} s", err=True)
+    return [found[scenario.id] for scenario in scenarios]
+
+
+def _with_model(settings: Settings, name: str) -> Settings:
+    return msgspec.structs.replace(settings, model=msgspec.structs.replace(settings.model, name=name, fallbacks=()))
+
+
+def _at_once(settings: Settings) -> int:
+    """A server on this machine has no more cores for two at once, and its cache is one conversation's."""
+    host = urlsplit(settings.model.api_base or "").hostname
+    return OWN_AT_ONCE if host in OWN_HOSTS else HOSTED_AT_ONCE
+
+
+@asynccontextmanager
+async def _model(settings: Settings) -> AsyncIterator[Model]:
+    name = settings.model.name or ""
+    if name.startswith(POLICY):
+        if name.removeprefix(POLICY) not in POLICIES:
+            raise CannotEvaluate(f"there is no {name}; there are: {', '.join(POLICY + one for one in POLICIES)}")
+        yield PolicyModel(name.removeprefix(POLICY))
+        return
+    with_actor = (
+        settings if settings.actor_model.name else msgspec.structs.replace(settings, actor_model=settings.model)
+    )
+    models = Models(with_actor, lambda text: click.echo(text, err=True), roles=("brain",))
+    models.start()
+    try:
+        yield models.brain
+    finally:
+        await models.close()

@@ -1,0 +1,105 @@
+"""A scenario's form, and the files of them. Nothing is decided here."""
+
+import hashlib
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from gateway.record import Record
+
+Half = Literal["tuning", "held-out"]
+OURS = "scenarios.json"
+
+
+class CannotRead(Exception):
+    """Which file, which scenario, and what is wrong with it."""
+
+
+class Work(Record, frozen=True, kw_only=True):
+    """One action in flight. `last` is what it last told, or the question that it waits with."""
+
+    id: str
+    name: str
+    about: str = ""
+    state: Literal["running", "paused", "awaiting_input"] = "running"
+    last: str = ""
+
+
+class Line(Record, frozen=True, kw_only=True):
+    author: str
+    text: str
+
+
+class Scenario(Record, frozen=True, kw_only=True):
+    """One moment and the decisions that are right in it. `axis` groups the table; where a file has none, it is what is
+    right: say, wait, act, interject, ask, pause, resume, stop or answer."""
+
+    id: str
+    message: str
+    right: tuple[str, ...]
+    author: str = "Ana"
+    in_flight: tuple[Work, ...] = ()
+    place: Literal["private", "shared"] = "private"
+    addressed: bool = True
+    thread: bool = False
+    history: tuple[Line, ...] = ()
+    axis: str = ""
+
+    @property
+    def group(self) -> str:
+        return self.axis or self.right[0].partition(":")[0]
+
+    @property
+    def half(self) -> Half:
+        """Fixed by the id alone: prompts are tuned on one half, and measured on the other."""
+        return "held-out" if hashlib.sha256(self.id.encode()).digest()[0] % 2 else "tuning"
+
+
+def load(path: Path | None = None) -> tuple[Scenario, ...]:
+    """Of a file (one JSON array, an object with `scenarios`, or one object a line), or our own. Raises CannotRead."""
+    name = str(path) if path else f"frontdesk/evaluation/{OURS}"
+    try:
+        data = path.read_bytes() if path else resources.files(__package__).joinpath(OURS).read_bytes()
+    except OSError as error:
+        raise CannotRead(f"{name}: {error.strerror}") from error
+    found = [_scenario(name, number, value) for number, value in enumerate(_values(name, data), 1)]
+    if not found:
+        raise CannotRead(f"{name} holds no scenario")
+    twice = {one.id for one in found if sum(other.id == one.id for other in found) > 1}
+    if twice:
+        raise CannotRead(f"{name}: these ids stand for more than one scenario: {', '.join(sorted(twice))}")
+    return tuple(found)
+
+
+def _values(name: str, data: bytes) -> list[Any]:
+    try:
+        value = msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        try:
+            return [msgspec.json.decode(line) for line in data.splitlines() if line.strip()]
+        except msgspec.DecodeError as error:
+            raise CannotRead(f"{name} is neither JSON nor JSON lines: {error}") from error
+    if isinstance(value, dict):
+        value = value.get("scenarios", [value])
+    if not isinstance(value, list):
+        raise CannotRead(f"{name} must hold an array of scenarios, or one object a line")
+    return value
+
+
+def _scenario(name: str, number: int, value: Any) -> Scenario:
+    try:
+        found: Scenario = msgspec.convert(value, Scenario)
+    except msgspec.ValidationError as error:
+        which = value.get("id", number) if isinstance(value, dict) else number
+        raise CannotRead(f"{name}, scenario {which}: {error}") from error
+    if not found.right:
+        raise CannotRead(f"{name}, scenario {found.id}: nothing is right in it")
+    ids = {work.id for work in found.in_flight}
+    for right in found.right:
+        kind, colon, which = right.partition(":")
+        steers = kind in ("interject", "ask", "pause", "resume", "stop", "answer")
+        if not (kind in ("say", "wait", "act") or steers) or bool(colon) != steers or (steers and which not in ids):
+            raise CannotRead(f"{name}, scenario {found.id}: “{right}” is no decision that can be taken in it")
+    return found

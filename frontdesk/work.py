@@ -1,0 +1,155 @@
+"""The role that runs actions: what their code can call, where it runs, and within which bounds."""
+
+import socket
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from actors import prompt as actor_prompt
+from actors.primitives import contacts as contact_cards
+from actors.primitives import notes as note_primitives
+from actors.primitives import packages as package_primitives
+from actors.primitives import tasks as task_primitives
+from actors.primitives import transcripts
+from actors.sandbox import found as sandboxes
+from actors.sandbox.gate.policy import Grant, Policy
+from actors.sandbox.host import Sandbox
+from actors.sandbox.isolation.words import Isolation
+from actors.sandbox.stubs import Stub
+from actors.sharing import Alone, Beside
+from actors.supervisor import ActionHost
+from actors.workshop import Box, Caller, Limits, Primitive, Workshop
+from brain.contacts import Contact
+from frontdesk import packages
+from frontdesk.history import LaneHistory, sees
+from frontdesk.isolation import Choice, choose
+from frontdesk.parts import Parts
+from frontdesk.people import key_of
+from frontdesk.store import is_shared, machine_of, workspaces
+from gateway.broker.protocol import Broker, Shared, Unconfirmed
+from gateway.clock import utc_now
+from gateway.events import Person
+from gateway.holding import Guard
+from gateway.journal import store_blob
+from gateway.notes import Notes
+from gateway.settings import Settings
+
+if TYPE_CHECKING:
+    from actors.sandbox.words import Happening
+
+FREEZE_SECONDS = 10.0  # without a word from its holder a sandbox stands still
+
+
+class Actors:
+    def __init__(
+        self, broker: Broker, settings: Settings, parts: Parts, people: Sequence[Contact], worker: str
+    ) -> None:
+        self._broker, self._settings, self._parts, self._people, self._worker = broker, settings, parts, people, worker
+        self._notes = Notes(broker, self._whose, utc_now)
+        self.host: ActionHost | None = None
+
+    async def run(self, guard: Guard) -> None:
+        settings, broker = self._settings, self._broker
+        choice = await choose(settings.sandbox)
+        for line in choice.careful:
+            self._parts.operator(line)
+        work = self._workshop(guard, choice)
+        machine = machine_of(settings.store.path)
+        sharing = Beside(cast(Shared, broker), guard.lease, machine) if is_shared(settings) else Alone(broker)
+        self.host = ActionHost(broker, guard, self._worker, work, sharing)
+        await self.host.run()
+
+    def _workshop(self, guard: Guard, choice: Choice) -> Workshop:
+        primitives, secrets = self._primitives(choice), self._settings.sandbox.secrets
+        folder = workspaces(self._settings.store.path)
+        return Workshop(
+            model=self._parts.actor_model,
+            box=self._boxes(folder, guard, packages.furnished(self._settings, choice), actor_prompt.stubs(primitives)),
+            primitives={primitive.method: primitive for primitive in primitives},
+            limits=self._limits(choice),
+            now=utc_now,
+            operator=self._parts.operator,
+            notes=self._noted,
+            told=packages.told(self._settings, choice) + actor_prompt.granted((one.name, one.host) for one in secrets),
+            waiting=lambda key, after: cast(ActionHost, self.host).waiting(key, after),
+            check=guard.check,
+            keep=partial(store_blob, self._broker),
+            blob=self._broker.get_blob,
+            sandboxes=partial(sandboxes.running, folder),
+        )
+
+    def _primitives(self, choice: Choice) -> list[Primitive]:
+        broker, settings = self._broker, self._settings
+        return [
+            contact_cards.find(self._cards),
+            transcripts.search(LaneHistory(broker, self._whose, settings.assistant.name, settings.store.path)),
+            *task_primitives.reading(task_primitives.Tasks(broker, self._whose, self._sees)),
+            *note_primitives.keeping(self._notes, self._in_private),
+            *package_primitives.installing(settings.sandbox.install, packages.Installer(settings, choice)),
+            *self._parts.primitives,
+        ]
+
+    def _boxes(
+        self, folder: Path, guard: Guard, isolation: Isolation, stubs: Sequence[Stub]
+    ) -> "Callable[[str, Callable[[Happening], None]], Box]":
+        settings = self._settings.sandbox
+        grants = (
+            Grant(name=one.name, host=one.host, header=one.header, value=one.value.reveal()) for one in settings.secrets
+        )
+        policy = Policy(allow=settings.allow, grants=tuple(grants))
+
+        def box(key: str, emit: "Callable[[Happening], None]") -> Box:
+            return Sandbox(
+                folder / key,
+                emit,
+                isolation,
+                stubs=stubs,
+                policy=policy,
+                holder=socket.gethostname(),
+                holds=guard.holds,
+                freeze_seconds=FREEZE_SECONDS,
+            )
+
+        return box
+
+    def _limits(self, choice: Choice) -> Limits:
+        bounds = self._settings.actors
+        return Limits(
+            max_steps=bounds.max_steps,
+            max_tokens=bounds.max_tokens,
+            max_usd=bounds.max_usd,
+            max_minutes=bounds.max_minutes,
+            max_live=bounds.max_live,
+            hibernate_after=bounds.hibernate_after,
+            close_after=bounds.close_after,
+            code_refused=choice.refused,
+            code_tag=choice.tag,
+        )
+
+    # --- what primitives and briefs are told -------------------------------------------------------------------------
+
+    def _whose(self, person: Person) -> str:
+        """The key of a person, the same for all of their addresses."""
+        return key_of(self._people, person.address)
+
+    def _sees(self, person: Person, here: str, there: str) -> bool:
+        return sees(self._whose(person), here, there)
+
+    def _in_private(self, caller: Caller) -> bool:
+        return caller.conversation == f"p-{self._whose(caller.by)}"
+
+    async def _noted(self, person: Person, conversation: str) -> tuple[str, ...]:
+        """For the brief of their work: not where others would hear them."""
+        if conversation != f"p-{self._whose(person)}":
+            return ()
+        try:
+            return tuple(note.text for note in await self._notes.of(person))
+        except Unconfirmed:  # work does not wait for what it can do without
+            return ()
+
+    def _cards(self, caller: Caller) -> list[contact_cards.Card]:
+        return [
+            contact_cards.Card(name=person.name, addresses=tuple(str(address) for address in person.addresses))
+            for person in self._people
+        ]

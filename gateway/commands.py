@@ -1,0 +1,33 @@
+"""What a person may write that needs no model: a slash and a word, or the word alone. Pure.
+
+With a slash it is always a command. Without one (some platforms keep the slash for themselves, and mail has none) it is
+one only as the whole message; whether it then fits what goes on is the reader's to judge.
+"""
+
+import re
+from typing import NamedTuple
+
+COMMANDS = {
+    "status": "what is in flight",
+    "stop": "end work, all of it or by its name",
+    "pause": "let work stand still, all of it or by its name",
+    "resume": "let it go on",
+    "help": "what needs no model",
+}
+
+_WORDS = "|".join(COMMANDS)
+_SLASHED = re.compile(rf"^\s*/({_WORDS})(?:@\w+)?(?:\s+(.*\S))?\s*$", re.IGNORECASE | re.DOTALL)
+_PLAIN = re.compile(rf"^\s*({_WORDS})(?:[ \t]+([^\n]{{1,60}}?))?[.!]*\s*$", re.IGNORECASE)
+
+
+class Command(NamedTuple):
+    word: str
+    name: str
+    plain: bool
+
+
+def command(text: str) -> Command | None:
+    for pattern, plain in ((_SLASHED, False), (_PLAIN, True)):
+        if found := pattern.match(text):
+            return Command(found[1].lower(), found[2] or "", plain)
+    return None

@@ -1,0 +1,165 @@
+"""The set itself, without a model: whatever is right can be done, and no policy that does not think gets through."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from frontdesk.cli import main
+from frontdesk.evaluation.policies import POLICIES, PolicyModel
+from frontdesk.evaluation.running import Kept, Result, run
+from frontdesk.evaluation.scenario import CannotRead, Scenario, load
+from frontdesk.rehearsal.answers import call, calls, say
+from gateway.llm.model import Generation, Request
+
+OURS = load()
+TEXTS = {"interject": "message", "ask": "question", "answer": "answer"}
+
+
+class Knowing:
+    """Does what is right, by the tools as the request has them."""
+
+    name = "knowing"
+
+    def __init__(self, scenario: Scenario, right: str) -> None:
+        self._scenario, self._right = scenario, right
+
+    async def generate(self, request: Request, on_spent: object = None) -> Generation:
+        verb, _, which = self._right.partition(":")
+        if verb == "say":
+            return say("Yes.")
+        if verb == "wait":
+            return calls(call("wait", reason="nothing to say"))
+        if verb == "act":
+            return calls(call("act", query=self._scenario.message), text="On it.")
+        place = [work.id for work in self._scenario.in_flight].index(which) + 1
+        word = "answer_clarification" if verb == "answer" else verb
+        names = [tool["function"]["name"] for tool in request.tools]
+        name = next(one for one in names if one.startswith(f"{word}_") and f"__a{place}" in one)
+        return calls(call(name, **({TEXTS[verb]: "so"} if verb in TEXTS else {})))
+
+
+def results(scenarios: list[Scenario], model: object, folder: Path) -> list[tuple[Scenario, Result]]:
+    async def collected() -> list[tuple[Scenario, Result]]:
+        kept = Kept(folder / "eval.jsonl")
+        return [pair async for pair in run(scenarios, model, parallel=4, kept=kept)]  # type: ignore[arg-type]
+
+    return asyncio.run(collected())
+
+
+def test_there_are_enough_on_every_axis() -> None:
+    assert len(OURS) >= 80
+    axes = {scenario.group for scenario in OURS}
+    assert len(axes) >= 11
+    for axis in axes:
+        assert {one.half for one in OURS if one.group == axis} == {"tuning", "held-out"}, axis
+
+
+def test_whatever_is_right_is_legal_and_judged_so(tmp_path: Path) -> None:
+    for scenario in OURS:
+        for right in scenario.right:
+            ((_, result),) = results([scenario], Knowing(scenario, right), tmp_path / scenario.id / right)
+            assert result.right, (scenario.id, right, result)
+            assert result.calls == 1 or result.taken == ("wait",)
+
+
+def test_each_scenario_is_failed_by_a_bad_policy(tmp_path: Path) -> None:
+    failed: dict[str, set[str]] = {}
+    for policy in POLICIES:
+        for scenario, result in results(list(OURS), PolicyModel(policy), tmp_path):
+            assert not result.failed
+            if not result.right:
+                failed.setdefault(scenario.id, set()).add(policy)
+    by_rule = {one.id for one in OURS if one.place == "shared" and not (one.addressed or one.thread)}
+    assert {one.id for one in OURS} - failed.keys() == by_rule, "those are silence by rule, before any policy"
+    for policy in POLICIES:
+        assert sum(policy in policies for policies in failed.values()) >= len(OURS) * 0.6, policy
+
+
+SIMPLE = {
+    "id": "x1",
+    "in_flight": [
+        {"id": "job-7", "name": "Report!", "about": "the report", "state": "awaiting_input", "last": "Which year?"}
+    ],
+    "place": "private",
+    "addressed": True,
+    "thread": False,
+    "history": [
+        {"author": "Ben", "text": "hi"},
+        {"author": "assistant", "text": "Hello"},
+        {"author": "Ben", "text": "so"},
+    ],
+    "author": "Ben",
+    "message": "2025",
+    "right": ["answer:job-7"],
+    "note": "of whoever wrote the file",
+}
+
+
+@pytest.mark.parametrize(
+    "text", [json.dumps([SIMPLE]), json.dumps({"scenarios": [SIMPLE]}), json.dumps(SIMPLE), json.dumps(SIMPLE) + "\n\n"]
+)
+def test_another_file_runs_unchanged(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "others.json"
+    path.write_text(text)
+    (scenario,) = load(path)
+    ((_, result),) = results([scenario], Knowing(scenario, "answer:job-7"), tmp_path)
+    assert (result.taken, result.right, scenario.group) == (("answer:job-7",), True, "answer")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"right": ["interject:a9"]}, "interject:a9"),
+        ({"right": ["sing"]}, "sing"),
+        ({"right": []}, "nothing is right"),
+        ({"message": 3}, "message"),
+        ({"in_flight": [{"id": "a", "name": "x", "state": "asleep"}]}, "asleep"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said(tmp_path: Path, change: dict[str, object], said: str) -> None:
+    path = tmp_path / "others.json"
+    path.write_text(json.dumps([{**SIMPLE, **change}]))
+    with pytest.raises(CannotRead, match=f"x1.*{said}"):
+        load(path)
+
+
+def test_a_run_that_was_broken_off_goes_on(tmp_path: Path) -> None:
+    chosen = list(OURS[:6])
+    first = results(chosen[:3], PolicyModel("always-act"), tmp_path)
+    with (tmp_path / "eval.jsonl").open("ab") as file:
+        file.write(b'{"key": "half a li')
+
+    class Others(PolicyModel):
+        asked = 0
+
+        async def generate(self, request: Request, on_spent: object = None) -> Generation:
+            self.asked += 1
+            return await super().generate(request)
+
+    model = Others("always-act")
+    second = {one.id: result for one, result in results(chosen, model, tmp_path)}
+    assert model.asked == 3
+    assert all(second[scenario.id] == result for scenario, result in first)
+
+
+def test_the_command_prints_a_table_and_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = tmp_path / "others.json"
+    path.write_text(json.dumps([SIMPLE]))
+    asked = ["eval", "--model", "policy:always-speak", "--scenarios", str(path)]
+    shown = CliRunner().invoke(main, asked)
+    assert shown.exit_code == 0, shown.output
+    assert "answer:job-7" in shown.stdout
+    assert "0 of 1 right" in shown.stdout
+    found = json.loads(CliRunner().invoke(main, [*asked, "--json"]).stdout)
+    assert found["scenarios"][0]["decided"] == ["say"]
+    assert found["axes"]["answer"]["percent"] == 0
+
+
+def test_a_policy_that_is_not_there_is_named(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(main, ["eval", "--model", "policy:lazy"])
+    assert shown.exit_code == 1
+    assert "policy:always-speak" in shown.output
