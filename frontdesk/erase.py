@@ -21,10 +21,11 @@ from actors.sandbox.host import Sandbox
 from actors.sandbox.isolation.bare import Bare
 from brain.entries import LaneEntry
 from brain.parts import LaneFrozen
-from frontdesk.tombstones import NAME, TOMBSTONE, Erased, authors
+from frontdesk.tombstones import NAME, TOMBSTONE, Erased, authors, digests
 from frontdesk.upkeep import rebuild_with, views_file
 from gateway import views
 from gateway.addresses import Address
+from gateway.broker.blobs import BlobFolder, blobs_of
 from gateway.broker.protocol import Stored
 from gateway.broker.sqlite import SqliteBroker
 from gateway.broker.sqlite_file import shrink
@@ -89,6 +90,7 @@ async def erase(store: Path, address: Address, person: str = "") -> Report:
             await asyncio.to_thread(_erase_rows, views.path_of(store), known)
         await rebuild_with(broker, views_file(store))
         workspaces = await _erase_workspaces(store, known)
+        await asyncio.to_thread(BlobFolder(blobs_of(store)).keep, await _files_named(broker))
     finally:
         await broker.close()
     for path in (store, views.path_of(store)):
@@ -207,6 +209,12 @@ def _erase_rows(path: Path, known: Erased) -> None:
             "update actions set name = ?, query = ?, result = ? where who = ?", (NAME, TOMBSTONE, TOMBSTONE, who)
         )
         db.execute("insert into messages_fts(messages_fts) values ('rebuild')")
+
+
+async def _files_named(broker: SqliteBroker) -> set[str]:
+    """The digests of all that is still named."""
+    names = [name for pattern in ("log.>", "evt.>", "cmd.>") for name in await broker.subjects(pattern)]
+    return {one for name in names for _, tree in _trees(await broker.read(name)) for one in digests(tree)}
 
 
 def _workspaces(store: Path, known: Erased) -> list[Path]:

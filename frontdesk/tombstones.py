@@ -13,6 +13,7 @@ import msgspec
 from gateway.seen import erased
 
 TOMBSTONE = "(erased)"
+DIGEST_LENGTH = 64  # SHA-256, in hex
 NAME = "erased"  # where a name has to be a token
 _STRUCTURE = """
     type ref conversation action medium account place thread reply_to user at since until verb phase end outcome
@@ -178,6 +179,18 @@ def authors(node: Any) -> set[tuple[str, str]]:
     found = {one for value in node.values() for one in authors(value)}
     if "identity" in node and isinstance(author := node.get("author"), dict):
         found.add((author["address"]["medium"], author["address"]["user"]))
+    return found
+
+
+def digests(node: Any) -> set[str]:
+    """Of the files that are named in whatever this is."""
+    if isinstance(node, list):
+        return {found for one in node for found in digests(one)}
+    if not isinstance(node, dict):
+        return set()
+    found = {one for value in node.values() for one in digests(value)}
+    if "name" in node and isinstance(digest := node.get("digest"), str) and len(digest) == DIGEST_LENGTH:
+        found.add(digest)
     return found
 
 

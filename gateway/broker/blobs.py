@@ -43,6 +43,12 @@ class BlobFolder:
         except FileNotFoundError:
             raise LookupError(f"there is no blob {digest}") from None
 
+    def keep(self, digests: set[str]) -> None:
+        """These alone; the bytes of all others are gone. Nobody may store any meanwhile."""
+        for path in self._folder.glob("*/*"):
+            if path.name not in digests:
+                path.unlink()
+
     def _path(self, digest: str) -> Path:
         return self._folder / digest[:2] / digest
 

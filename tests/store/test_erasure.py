@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 
+import msgspec
 import pytest
 
 from actors.entries import ActionEntry
@@ -16,6 +17,7 @@ from gateway.addresses import Address
 from gateway.broker.sqlite import SqliteBroker
 from gateway.broker.sqlite_file import StoreUnusable
 from gateway.events import Person, Ref
+from gateway.files import attachment
 from gateway.journal import Journal, fold_stored, publish
 from gateway.notes import Notes
 from gateway.seen import Identities, erased
@@ -194,3 +196,17 @@ def test_an_erased_identity_is_the_same_one_for_ever_and_nothing_else_is():
     again = Identities(taken.freeze())
     assert "telegram-1/message/42:1/0" in again
     assert "telegram-1/message/42:10/0" not in again
+
+
+async def test_files_that_nobody_else_has_go_too(tmp_path):
+    path = tmp_path / "store.db"
+    broker = SqliteBroker(path)
+    kept = [await broker.put_blob(data) for data in (b"only ana's", b"both have it", b"only bo's")]
+    for number, (who, mine) in enumerate((("42", kept[:2]), ("43", kept[1:]))):
+        files = tuple(attachment("a.txt", "text/plain", 9, digest) for digest in mine)
+        fact = msgspec.structs.replace(said(who, "look", number), files=files)
+        await publish(broker, "evt.medium.telegram-1", fact, fact.identity)
+    await broker.close()
+    await erase(path, ANA)
+    left = {file.name for file in path.with_name("store.db.blobs").glob("*/*")}
+    assert left == {*kept[1:]}
