@@ -3,6 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
+import msgspec
+
 from brain.entries import Act, Decided, Decision, React, Recalled, Speak, Steer, Wait, Withdraw
 from gateway.addresses import journal_key
 from gateway.events import (
@@ -36,6 +38,12 @@ def emissions(conversation: str, decided: Decided, actions_made: int) -> list[Ou
             actions_made += 1
         made += _emission(conversation, decided, decision, ref, actions_made)
     return made
+
+
+def ref_of(conversation: str, decided: Decided, place: int) -> Ref:
+    """Of what follows from the decision at that place, if anything does."""
+    before = msgspec.structs.replace(decided, decisions=decided.decisions[:place])
+    return Ref(conversation, decided.turn, len(emissions(conversation, before, 0)))
 
 
 def _emission(conversation: str, decided: Decided, decision: Decision, ref: Ref, number: int) -> list[Outgoing]:

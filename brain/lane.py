@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from itertools import islice
 
 from brain import changes, controls, noting, outage, prompt, summarising
 from brain.attention import attention
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 
 MAX_UNCLEAN = 3  # ownings that did not end cleanly while the same event was undecided: then it is set aside
 LONGEST_SLEEP_SECONDS = 3600.0  # a clock that is set anew is noticed by then
+MAX_EVENTS = 100  # in one turn
 MAX_TURNS_ALONE = 20  # since a person last wrote: ends cycles of notices and interjections
 
 LaneJournal = Journal[LaneState]
@@ -268,7 +270,8 @@ def _fire(timer: Timer, at: datetime, state: LaneState) -> Taken | None:
 
 
 def _events(state: LaneState) -> tuple[Heard, ...]:
-    return tuple(item for item in state.undecided if not item.control)
+    """The oldest; what is beyond a turn's bound is the next one's."""
+    return tuple(islice((item for item in state.undecided if not item.control), MAX_EVENTS))
 
 
 def _has_events(state: LaneState) -> bool:

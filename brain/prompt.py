@@ -5,15 +5,17 @@ event stands on a line that begins with `[`; lines that people's texts bring are
 can look like an event.
 """
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from brain import files
 from brain.contacts import Contact
+from brain.emission import ref_of
 from brain.entries import Act, Decision, React, Recalled, Speak, Steer, Summarised, Wait, Withdraw
 from brain.parts import Exchange, Heard
-from brain.quoting import indented, one_line, shortened
+from brain.quoting import TEXT_SHOWN, indented, one_line, shortened
 from brain.state import LaneState, Turn
 from brain.tools import TEXT_OF, Legal, render, tool_name
 from brain.working import ActionView
@@ -41,7 +43,14 @@ PASTE_UNITS = 4000  # a client splits a paste at 4096 UTF-16 units: so long a me
 PASTE_SECONDS = 3.0
 ABOUT_SHOWN = 300
 BEFORE_SHOWN = 300
+EVENTS_CHARACTERS = 60_000  # of one turn
+TEXT_LEAST = 300
 CONTEXT_LINES, CONTEXT_CHARACTERS = 16, 4000
+NOT_DELIVERED = {
+    "failed": " (it was not delivered)",
+    "withdrawn": " (it was withdrawn, unsent)",
+    "unknown": " (nobody knows whether it arrived)",
+}
 
 INSTRUCTIONS = """\
 You are {assistant}, the one that people reach in chat and by mail. You hold the conversation; workers do the work.
@@ -144,13 +153,18 @@ def _call(decision: Decision, state: LaneState) -> tuple[str, dict[str, Any]] | 
 
 
 def events_text(heard: list[Heard] | tuple[Heard, ...], state: LaneState, zone: ZoneInfo) -> str:
+    """Bounded, however much has come: where it is too much, each has an equal share."""
     pastes: list[list[Heard]] = []
     for item in heard:
         if pastes and _goes_on(pastes[-1][-1], item):
             pastes[-1].append(item)
         else:
             pastes.append([item])
-    return "\n".join(_line(paste[0], state, zone, _joined(paste)) for paste in pastes)
+    texts = [_joined(paste) or getattr(paste[0].fact, "text", "") for paste in pastes]
+    bound = TEXT_SHOWN
+    if sum(min(len(text), TEXT_SHOWN) for text in texts) > EVENTS_CHARACTERS:
+        bound = max(TEXT_LEAST, EVENTS_CHARACTERS // len(texts))
+    return "\n".join(_line(paste[0], state, zone, _joined(paste), bound) for paste in pastes)
 
 
 def _goes_on(before: Heard, after: Heard) -> bool:
@@ -166,8 +180,8 @@ def _joined(paste: list[Heard]) -> str:
     return "".join(item.fact.text for item in paste if isinstance(item.fact, MessageReceived))
 
 
-def _line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = None) -> str:
-    """`whole` is the text of a message with all that it goes on in."""
+def _line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = None, bound: int = TEXT_SHOWN) -> str:
+    """`whole` is the text of a message with all that it goes on in; not more than `bound` characters are shown."""
     at = item.at.astimezone(zone).strftime("%a %d %b %H:%M")
     match item.fact:
         case MessageReceived(author=author, route=route, text=text) as message:
@@ -175,7 +189,7 @@ def _line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = Non
             who = one_line(author.name) + _whom(message)
             came = "".join(f" · {part}" for part in (_edits(item), files.heading(item, state)) if part)
             before = f"\n  (it said before: “{shortened(item.before, BEFORE_SHOWN)}”)" if item.before else ""
-            return f"[{item.label} · {route.medium} · {at} · {who}{came}] {indented(text)}{before}"
+            return f"[{item.label} · {route.medium} · {at} · {who}{came}] {indented(text, bound)}{before}"
         case MessageDeleted(author=author):
             said = f" “{shortened(item.before, BEFORE_SHOWN)}”" if item.before else ""
             return f"[{item.about or 'an earlier message'} · {at} · {one_line(author.name)} deleted it]{said}"
@@ -187,15 +201,16 @@ def _line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = Non
             return f"[{item.label} · {at} · {one_line(author.name)} pressed {verb}] {indented(text)}".rstrip()
         case TimerFired(reason=reason):
             return f"[the time you waited for · {at}] {indented(reason)}"
-        case SendClosed(outcome=outcome, send=ref, why=why):
+        case SendClosed(outcome=outcome, send=ref, why=why, delivered=delivered, parts=parts):
             send = state.sends.get(ref)
             what = f"“{shortened(send.text, 80)}” on {send.route.medium}" if send else "a message"
-            return f"[a send {outcome} · {at}] {what}: {indented(why)}"
+            part = f", {delivered} of {parts} parts arrived" if 0 < delivered < parts else ""
+            return f"[a send {outcome}{part} · {at}] {what}: {indented(why)}".rstrip(": ")
         case fact:
             name = state.actions[fact.action].name if fact.action in state.actions else "an earlier action"
             what, text = _told(fact)
             came = f" · {files.heading(item, state)}" if isinstance(fact, FileOffered) else ""
-            return f"[{item.label} {name} {what} · {at}{came}] {indented(text)}".rstrip()
+            return f"[{item.label} {name} {what} · {at}{came}] {indented(text, bound)}".rstrip()
 
 
 def _edits(item: Heard) -> str:
@@ -286,6 +301,15 @@ def context(state: LaneState, heard: tuple[Heard, ...], zone: ZoneInfo) -> str:
     lines: list[str] = []
     for exchange in state.exchanges[-CONTEXT_LINES:]:
         lines += [_line(item, state, zone) for item in exchange.heard if isinstance(item.fact, MessageReceived)]
-        lines += [f"You: {indented(d.text)}" for d in exchange.decided.decisions if isinstance(d, Speak)]
+        lines += spoken(exchange, state)
     lines += [_line(item, state, zone) for item in heard if isinstance(item.fact, MessageReceived)]
     return "\n".join(lines[-CONTEXT_LINES:])[-CONTEXT_CHARACTERS:]
+
+
+def spoken(exchange: Exchange, state: LaneState) -> Iterator[str]:
+    """What was said in it, with what became of it where that was no delivery."""
+    for place, decision in enumerate(exchange.decided.decisions):
+        if isinstance(decision, Speak):
+            send = state.sends.get(ref_of(state.conversation, exchange.decided, place))
+            end = NOT_DELIVERED.get(send.outcome or "sent", "") if send else ""
+            yield f"You{end}: {indented(decision.text)}"

@@ -42,7 +42,7 @@ async def look_up(
         operator(f"What was said before cannot be searched: {error}")
         return Recalled(query=query, found=FAILED)
     older = sorted([one for one in found if one.id not in shown][:SHOWN], key=lambda one: one.at)
-    text = "\n".join(_line(one, zone) for one in older)
+    text = "\n".join(_line(one, query, zone) for one in older)
     return Recalled(query=query, found=text or NOTHING, of=tuple(one.id for one in older))
 
 
@@ -55,8 +55,18 @@ def _shown(state: LaneState) -> set[str]:
     return shown
 
 
-def _line(one: Found, zone: ZoneInfo) -> str:
+def _line(one: Found, query: str, zone: ZoneInfo) -> str:
     at = one.at.astimezone(zone).strftime("%a %d %b %Y %H:%M")
     who = one_line(one.name) if one.who else "you"
     outcome = "" if one.outcome in ("received", "sent", "") else f" · {one.outcome}"
-    return f"[{at} · {one.medium} · {who}{outcome}] {indented(one.text, TEXT_CHARACTERS)}"
+    return f"[{at} · {one.medium} · {who}{outcome}] {indented(_around(one.text, query))}"
+
+
+def _around(text: str, query: str) -> str:
+    """Where the first of the words stands in a long text."""
+    if len(text) <= TEXT_CHARACTERS:
+        return text
+    folded = text.casefold()
+    at = min((place for word in query.casefold().split() if (place := folded.find(word)) >= 0), default=0)
+    first = max(0, min(at - TEXT_CHARACTERS // 4, len(text) - TEXT_CHARACTERS))
+    return f"{'… ' if first else ''}{text[first : first + TEXT_CHARACTERS]} … (of {len(text):,} characters)"

@@ -179,7 +179,8 @@ class LaneState:
         elif isinstance(fact, MessageReceived) and fact.edited:
             self._edit(heard, fact, opens=taken.attention == "turn")
         elif taken.attention == "keep":
-            if isinstance(fact, MessageReceived | FileOffered):
+            withdrawn = isinstance(fact, SendClosed) and fact.outcome == "withdrawn"
+            if withdrawn or isinstance(fact, MessageReceived | FileOffered):
                 self.overheard.append(heard)
                 del self.overheard[:-OVERHEARD_KEPT]
         else:

@@ -94,6 +94,7 @@ def _oldest(state: LaneState) -> Sequence[Exchange]:
 def _lines(exchange: Exchange, state: LaneState, frame: prompt.Frame) -> Iterator[str]:
     if exchange.heard:
         yield prompt.events_text(exchange.heard, state, frame.zone)
+    yield from prompt.spoken(exchange, state)
     for decision in exchange.decided.decisions:
         if line := _decision(decision, state):
             yield line
@@ -101,9 +102,6 @@ def _lines(exchange: Exchange, state: LaneState, frame: prompt.Frame) -> Iterato
 
 def _decision(decision: Decision, state: LaneState) -> str:
     match decision:
-        case Speak(text=text, files=files):
-            sent = "".join(f" [{file.name}]" for file in files)
-            return f"You said: {indented(text)}{sent}"
         case React(emoji=emoji):
             return f"You put {emoji}"
         case Act(name=name, query=query):
@@ -113,5 +111,5 @@ def _decision(decision: Decision, state: LaneState) -> str:
             return f"You: {verb} {name} {indented(text)}".rstrip()
         case Recalled(query=query):
             return f"You looked up “{indented(query)}”."
-        case Wait() | Withdraw():
+        case Speak() | Wait() | Withdraw():
             return ""

@@ -10,6 +10,7 @@ from actors.journal import ActionState
 from brain import prompt
 from brain.contacts import Contact, owner
 from brain.controls import status
+from brain.emission import ref_of
 from brain.entries import Act, Decision, LaneEntry, React, Recalled, Speak, Steer, Wait, Withdraw
 from brain.parts import Exchange
 from brain.state import LaneState
@@ -80,7 +81,7 @@ def _turn(exchange: Exchange, state: LaneState, frame: prompt.Frame) -> str:
     by = f"the model {decided.model}" if decided.by == "model" else f"code ({decided.by})"
     lines = [f"**Turn {decided.turn}**, decided by {by}", "", "Heard:", "", "```", heard or "(nothing new)", "```", ""]
     for n, decision in enumerate(decided.decisions):
-        lines.append(f"- {_decision(decision, state, Ref(state.conversation, decided.turn, n))}")
+        lines.append(f"- {_decision(decision, state, ref_of(state.conversation, decided, n))}")
     if decided.why:
         lines.append(f"- on the way: {decided.why}")
     if decided.usage is not None:

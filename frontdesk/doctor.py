@@ -8,7 +8,9 @@ from pathlib import Path
 
 import click
 
+from actors.sandbox.folder import Folder
 from actors.sandbox.host import Sandbox
+from actors.sandbox.isolation import cgroups
 from actors.sandbox.words import CellDone, Happening
 from frontdesk import packages, store
 from frontdesk.isolation import choose
@@ -130,6 +132,8 @@ async def _sandbox(settings: Settings) -> Finding:
         except TimeoutError:
             return Finding(part="sandbox", well=False, text="Python did not run in time: see [sandbox] python")
         finally:
+            launched = choice.isolation.launch(Folder(Path(folder)))
+            together = cgroups.hold(launched.cgroups)
             await box.kill()
             await box.close()
     if not isinstance(happening, CellDone) or happening.status != "ok":
@@ -138,8 +142,11 @@ async def _sandbox(settings: Settings) -> Finding:
         text = f"it cannot import {happening.value}: run `frontdesk packages --again`"
         return Finding(part="sandbox", well=False, text=text)
     how = "isolated" if choice.missing is None else f"without isolation (allow_unisolated): {choice.missing}"
+    bounds = (
+        "" if together or not launched.namespaced else f"; memory is bounded for each program alone: {cgroups.mend()}"
+    )
     there = packages.described(environment.path) or "nothing, until you run `frontdesk packages`"
-    return Finding(part="sandbox", well=True, text=f"Python runs, {how}; beside its own it can import {there}")
+    return Finding(part="sandbox", well=True, text=f"Python runs, {how}; beside its own it can import {there}{bounds}")
 
 
 def _web(settings: Settings) -> Finding:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from actors.sandbox.words import Happening
 
 FREEZE_SECONDS = 10.0  # without a word from its holder a sandbox stands still
+END_SECONDS = 900.0  # and ends, where another machine takes over what it belongs to
 
 
 class Actors:
@@ -109,6 +110,7 @@ class Actors:
                 holder=socket.gethostname(),
                 holds=guard.holds,
                 freeze_seconds=FREEZE_SECONDS,
+                end_seconds=END_SECONDS if is_shared(self._settings) else None,
             )
 
         return box

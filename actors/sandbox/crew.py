@@ -19,7 +19,7 @@ from actors.sandbox.calls import Calls
 from actors.sandbox.cells import Cells
 from actors.sandbox.connection import connect
 from actors.sandbox.folder import Folder
-from actors.sandbox.frames import Beat
+from actors.sandbox.frames import Beat, Pause, Resume
 from actors.sandbox.gate.proxy import Proxy
 from actors.sandbox.isolation.words import Launch
 from actors.sandbox.session import Session
@@ -101,12 +101,14 @@ class Crew:
         async with self._turn:
             self._going.clear()
             if self._zygote is not None:
-                await asyncio.to_thread(processes.suspend, self._zygote.birth.pid)
+                self._zygote.connection.send(Pause())
+                await asyncio.to_thread(processes.suspend_below, self._zygote.birth.pid)
 
     async def resume(self) -> None:
         async with self._turn:
-            self._beat(always=True)
+            self._beat()
             if self._zygote is not None:
+                self._zygote.connection.send(Resume())
                 await asyncio.to_thread(processes.resume, self._zygote.birth.pid)
             self._going.set()
 
@@ -130,10 +132,9 @@ class Crew:
                 self._folder.clear()
                 return Attached(alive=False, stateful=False, cells=())
             await self._take_hold()
-            if zygote.stands_still:
+            await zygote.ready(CATCH_UP_SECONDS)
+            if zygote.paused:
                 self._going.clear()
-            else:
-                await zygote.ready(CATCH_UP_SECONDS)
             ledger = self._folder.cells()
             for cell, session in ledger.items():
                 self._cells.add(cell, session)
@@ -147,9 +148,8 @@ class Crew:
             await asyncio.sleep(self._hold.freeze_seconds / BEATS)
             self._beat()
 
-    def _beat(self, *, always: bool = False) -> None:
-        """Not to what stands still, unless it is just about to go on: nobody would read it."""
-        if self._zygote is not None and self._hold.holds() and (always or not self.stands_still):
+    def _beat(self) -> None:
+        if self._zygote is not None and self._hold.holds():
             self._zygote.connection.send(Beat(holder=self._hold.holder))
 
     async def end(self, session: Session, why: str) -> None:

@@ -133,12 +133,22 @@ class Config(Frame, frozen=True, kw_only=True):
     relay: str | None
     holder: str
     freeze_seconds: float
+    end_seconds: float | None
     stubs: dict[str, tuple[str, str]]
     packages: tuple[str, ...]
 
 
+class Pause(Frame, frozen=True, kw_only=True):
+    """All below the zygote is to stand still, whoever holds it, until `Resume`. A second one changes nothing."""
+
+
+class Resume(Frame, frozen=True, kw_only=True):
+    """What `Pause` has halted goes on."""
+
+
 class Beat(Frame, frozen=True, kw_only=True):
-    """The host holds the action still. Without it for `freeze_seconds` all stands still, until the next.
+    """The host holds the action still. Without it for `freeze_seconds` all stands still, until the next; without it for
+    `end_seconds`, if there is such a bound, the sandbox ends: somebody elsewhere has the action by then.
 
     From another `holder` than the first it means that the action was taken over: the sandbox ends.
     """
@@ -169,9 +179,10 @@ class Ended(Frame, frozen=True, kw_only=True):
 
 
 class Ready(Frame, frozen=True, kw_only=True):
-    """A zygote's greeting, with the sessions whose end nobody has heard."""
+    """A zygote's greeting, with the sessions whose end nobody has heard, and whether it is paused."""
 
     ended: list[Ended]
+    paused: bool = False
 
 
 FromSession = Hello | CaughtUp | Out | Rpc | Done | Names | Saved | Loaded

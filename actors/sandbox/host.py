@@ -71,6 +71,7 @@ class Sandbox:
         holder: str = "",
         holds: Callable[[], bool] = lambda: True,
         freeze_seconds: float = FREEZE_SECONDS,
+        end_seconds: float | None = None,
     ) -> None:
         """`directory` is for this sandbox alone, its `workspace` is where the code runs.
 
@@ -80,7 +81,7 @@ class Sandbox:
         `look_seconds`: how often a sandbox without a gateway looks whether `directory` is still there; it ends when
         that is gone.
         `holds`: whether `holder` holds the action at this moment. When it does not for `freeze_seconds`, all stands
-        still until it does; when another holder comes, all ends.
+        still until it does; when another holder comes, or after `end_seconds` of silence, all ends.
         """
         directory = directory.absolute()  # the zygote's current folder is another
         self.workspace = directory / "workspace"
@@ -100,7 +101,7 @@ class Sandbox:
             launch=msgspec.structs.replace(launch, environment=variables),
             preload=preload,
             look_seconds=look_seconds,
-            hold=Hold(holder=holder, freeze_seconds=freeze_seconds, holds=holds),
+            hold=Hold(holder=holder, freeze_seconds=freeze_seconds, end_seconds=end_seconds, holds=holds),
             stubs={stub.method: (stub.signature, stub.doc) for stub in stubs},
             proxy=None
             if launch.relay is None

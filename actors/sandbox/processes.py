@@ -69,6 +69,17 @@ def suspend(root: int) -> None:
         time.sleep(ROUND_SECONDS)
 
 
+def suspend_below(root: int) -> None:
+    """The same without `root` itself."""
+    for _ in range(ROUNDS_MAX):
+        moving = [seen.pid for seen in below(root) if seen.state not in STANDING]
+        if not moving:
+            return
+        for pid in moving:
+            _send(pid, signal.SIGSTOP)
+        time.sleep(ROUND_SECONDS)
+
+
 def resume(root: int) -> None:
     for seen in below(root):
         _send(seen.pid, signal.SIGCONT)

@@ -23,10 +23,12 @@ DOOR = "z"
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
-    """Who holds the action, how long it may be silent before all stands still, and whether it holds it now."""
+    """Who holds the action, how long it may be silent before all stands still, before all ends (None: it never does),
+    and whether it holds it now."""
 
     holder: str
     freeze_seconds: float
+    end_seconds: float | None
     holds: Callable[[], bool]
 
 
@@ -45,16 +47,12 @@ class Zygote:
     ) -> None:
         self.birth = birth
         self._on_end = on_end
+        self.paused = False
         self._ready = asyncio.Event()
         self._gone = False
         self._forks: deque[asyncio.Future[Forked]] = deque()
         self._codes: dict[str, asyncio.Future[int]] = {}
         self.connection = Connection(streams, from_zygote, self._hear, self._lose)
-
-    @property
-    def stands_still(self) -> bool:
-        seen = processes.look(self.birth.pid)
-        return seen is not None and seen.state in "Tt"
 
     async def ready(self, seconds: float) -> bool:
         """Whether it has greeted within that time."""
@@ -93,6 +91,7 @@ class Zygote:
             case Ready():
                 for ended in frame.ended:
                     self._hear(ended)
+                self.paused = frame.paused
                 self._ready.set()
             case Forked():
                 answer = self._forks.popleft()
@@ -160,6 +159,7 @@ async def spawn(
             relay=launch.relay,
             holder=hold.holder,
             freeze_seconds=hold.freeze_seconds,
+            end_seconds=hold.end_seconds,
             stubs=stubs,
             packages=launch.packages,
         )

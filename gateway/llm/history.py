@@ -133,7 +133,8 @@ def shortened(text: str, chars_max: int, where: str = "") -> str:
 
 
 def fitted(messages: list[Message], budget_tokens: int, count: Count = estimated_tokens) -> list[Message]:
-    """What fits: a call and its results stay together; the leading system messages and the latest user message survive.
+    """What fits: a call and its results stay together; the leading system messages and the latest user message survive,
+    with the one right before it, if that is a user's too (what happened, and how things stand).
 
     In this order, as far as needed: results that take more than a quarter of the budget are shortened; what is older
     than the latest user message goes, oldest first; the older work since that message goes; what is left is shortened,
@@ -145,6 +146,8 @@ def fitted(messages: list[Message], budget_tokens: int, count: Count = estimated
     system = _leading_system(messages)
     groups = _groups([_capped(m, budget_tokens // 4, count) for m in messages[len(system) :]])
     latest = max((i for i, g in enumerate(groups) if g[0]["role"] == "user"), default=0)
+    opens = 2 if latest and groups[latest - 1][0]["role"] == "user" else 1
+    latest += 1 - opens
     older, current = groups[:latest], groups[latest:]
     room = budget_tokens - _total(system, count)
     if _total(_flat(current), count) <= room:
@@ -152,7 +155,7 @@ def fitted(messages: list[Message], budget_tokens: int, count: Count = estimated
         while len(kept) < len(older) and kept and kept[0][0]["role"] != "user":
             kept = kept[1:]  # a conversation that opens with an answer confuses a model, and some providers refuse it
         return [*system, *_flat(kept), *_flat(current)]
-    opening, work = current[:1], current[1:]
+    opening, work = current[:opens], current[opens:]
     kept = _dropped(work, room - _total(_flat(opening), count), count) or work[-1:]
     return [*system, *_squeezed(_flat([*opening, *kept]), room, count)]
 

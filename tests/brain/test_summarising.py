@@ -93,7 +93,7 @@ def test_it_is_asked_for_with_the_last_one_what_was_done_and_what_never_arrived(
     told(talk, summarising.EXCHANGES)
     text = str(summarising.request(talk.state, frame()).messages[1]["content"])
     assert "(there is none yet)" in text
-    assert "You said: On it\nYou started booking: Book Rome\n" in text
+    assert "You (it was not delivered): On it\nYou started booking: Book Rome\n" in text
     assert "[a send failed" in text
     summary_of(talk, "They book Rome.")
     told(talk, summarising.EXCHANGES)

@@ -14,21 +14,24 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from actors.sandbox import processes
 from actors.sandbox.connection import connect
 from actors.sandbox.folder import Folder
+from actors.sandbox.gate.policy import Policy
 from actors.sandbox.handover import Refused, take_out
 from actors.sandbox.isolation.bare import Bare
-from actors.sandbox.isolation.hardened import Hardened
+from actors.sandbox.isolation.hardened import PROCESSES_MAX, Hardened
 from actors.sandbox.isolation.probe import find_tools
 from actors.sandbox.isolation.words import Isolation, Unavailable
-from actors.sandbox.words import CellDone, CellLost
+from actors.sandbox.words import CellCalled, CellDone, CellLost
 from gateway.hiding import hide_memory
-from tests.escape.probes import FORGERY, PROBES, Probe
+from tests.escape.probes import FORGERY, FRAMES, PROBES, Probe
 from tests.sandbox.desk import Desk, alive
 
 SECRET = "a-secret-of-the-escape-suite"
-DISK_MB, MEMORY_MB, FILES_MAX = 64, 256, 2_000
+DISK_MB, MEMORY_MB, FILES_MAX = 64, 256, 500
 HOST_GROWTH_KB = 50 << 10
+FUZZED, RACES = 9, 2_000
 PATIENCE = 4  # times that of a desk
 
 
@@ -55,12 +58,15 @@ class House:
         for listening in (self.abstract, self.unix):
             listening.listen()
 
-    def names(self, run: str) -> str:
+    def names(self, run: str, *, quota: bool) -> str:
         values = {
             "ABSTRACT": f"\0frontdesk-{os.getpid()}",
             "CONFIG": str(self.config),
             "DATABASE": str(self.database),
             "GATEWAY": os.getpid(),
+            "MANY": PROCESSES_MAX + 20,
+            "MANY_FILES": 2 * FILES_MAX,
+            "UNTIL_SEEN": 5 if quota else 0,  # by who looks for what is too much
             "KEYCTL": 250 if os.uname().machine == "x86_64" else 219,
             "OTHER": str(self.other),
             "RUN": run,
@@ -92,13 +98,14 @@ async def _isolation(tier: str) -> Isolation:
     tools = await find_tools(None)
     if isinstance(tools, Unavailable):
         raise SystemExit(str(tools))
-    return Hardened(tools, network="none", memory_mb=MEMORY_MB, disk_mb=DISK_MB, files_max=FILES_MAX)
+    return Hardened(tools, network="proxy", memory_mb=MEMORY_MB, disk_mb=DISK_MB, files_max=FILES_MAX)
 
 
 async def _all(house: House, isolation: Isolation, probes: list[Probe], found: dict[str, str]) -> None:
     folder = house.folder / f"box{PROBES.index(probes[0])}"
-    desk = Desk(folder, isolation=isolation)
-    names = house.names(isolation.launch(Folder(folder)).run)
+    desk = Desk(folder, isolation=isolation, policy=Policy(allow=("*",)))
+    launch = isolation.launch(Folder(folder))
+    names = house.names(launch.run, quota=launch.quota is not None)
     try:
         for probe in probes:
             look = LOOKS[probe.by_host] if probe.by_host else by_itself
@@ -160,9 +167,45 @@ async def socket_link(house: House, desk: Desk, code: str) -> bool:
 
 async def forged(house: House, desk: Desk, code: str) -> bool:
     victim = await desk.begin("await primitives.act('x')")
-    await desk.call()
+    await desk.until(lambda told: [one for one in told if isinstance(one, CellCalled) and one.cell == victim])
     await desk.end(await desk.begin(FORGERY.replace("VICTIM", victim)))
-    return victim not in desk.sandbox.running()
+    found = victim not in desk.sandbox.running()
+    desk.sandbox.interrupt(victim)
+    await desk.end(victim)
+    return found
+
+
+async def frames(house: House, desk: Desk, code: str) -> bool:
+    """Whether anything is wrong in the host afterwards."""
+    wrong: list[dict[str, object]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: wrong.append(context))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ends = []
+    for seed in range(FUZZED):
+        cell = f"fuzzed{seed}"
+        names = f"SEED, CELL, BAD = {seed}, {cell!r}, {seed % 3 / 50}"
+        ends.append(await ended(desk, await desk.begin(names + FRAMES, cell=cell)))
+    assert {type(end) for end in ends} == {CellDone, CellLost}
+    loop.set_exception_handler(None)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return bool(wrong) or grown > HOST_GROWTH_KB or (await desk.run("6 * 7")).value != "42"
+
+
+async def race(house: House, desk: Desk, code: str) -> bool:
+    cell = await desk.begin(code)
+    found = set()
+    await desk.output(cell, "going")
+    for _ in range(RACES):
+        await asyncio.sleep(0)
+        try:
+            found.add(take_out(desk.sandbox.workspace, "race/config.toml"))
+        except Refused:
+            continue
+    desk.sandbox.interrupt(cell)
+    await desk.end(cell)
+    assert found
+    return SECRET.encode() in b"".join(found)
 
 
 async def daemons(house: House, desk: Desk, code: str) -> bool:
@@ -174,18 +217,15 @@ async def daemons(house: House, desk: Desk, code: str) -> bool:
 
 
 async def halted(house: House, desk: Desk, code: str) -> bool:
-    await desk.begin(code, stateful=True)
-    cell = await desk.begin("1")
-    try:
-        async with asyncio.timeout(6):
-            await desk.end(cell)
-    except TimeoutError:
-        return True
-    return False
+    await desk.end(await desk.begin(code, stateful=True))
+    birth = Folder(desk.sandbox.workspace.parent).zygote()
+    assert birth is not None
+    seen = processes.look(birth.pid)
+    return seen is None or seen.state in "Tt"
 
 
 LOOKS: dict[str, Callable[[House, Desk, str], Awaitable[bool]]] = {
-    look.__name__: look for look in (flood, udp, link, socket_link, forged, daemons, halted)
+    look.__name__: look for look in (flood, udp, link, socket_link, race, forged, frames, daemons, halted)
 }
 
 if __name__ == "__main__":

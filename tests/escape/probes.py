@@ -11,7 +11,7 @@ class Probe:
     name: str
     code: str
     by_host: str = ""  # the name of the look that decides instead of the code
-    alone: bool = False  # in a sandbox of its own
+    alone: bool = False  # in a sandbox of its own, which it may end
 
 
 SYSCALL = """
@@ -34,13 +34,40 @@ def tried(act):
 """
 
 # Finds the session's connection among its own objects, as any code in the process can.
-FORGERY = """
-import gc, socket, struct, json
+LINE = """
+import gc, json, socket, struct
 (line,) = [found for found in gc.get_objects() if isinstance(found, socket.socket) and found.fileno() >= 0 and
     found.getsockname() and not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)]
 line.setblocking(True)
-body = json.dumps({"t": "done", "cell": "VICTIM", "status": "ok", "value": "forged"}).encode()
+"""
+FORGERY = f"""{LINE}
+body = json.dumps(dict(t="done", cell="VICTIM", status="ok", value="forged")).encode()
 line.sendall(struct.pack(">I", len(body)) + body)
+"""
+
+# Everything that a frame may not be, and what it may be at the wrong time.
+FRAMES = f"""{LINE}
+import random
+chance = random.Random(SEED)
+def simple(): return chance.choice([None, True, -1, 1 << 70, 0.5, "", "x" * 5000, [], {{}}, [[[]]], "c1", "ok", "s1"])
+kinds = "hello caughtup out done rpc names saved loaded ready forked ended exec stop beat".split()
+keys = "cell position text status value rpc method args kwargs session pid names kept lost busy cells stateful".split()
+sent = 0
+try:
+    while sent < 400:
+        frame = {{key: simple() for key in chance.sample(keys, chance.randrange(len(keys)))}}
+        frame["t"] = chance.choice(kinds)
+        good = [dict(t="rpc", rpc=str(sent), cell=CELL, method="notify", args=[], kwargs={{"text": simple()}}),
+            dict(t="names", names=[["x", "y"]] * 50),
+            dict(t="out", cell=CELL, position=chance.randrange(1 << 60), text="x"),
+            dict(t="saved", kept=[["x", "y"]], lost=[]), dict(t="done", cell="other", status="ok", value="")]
+        body = json.dumps(frame if chance.random() < BAD else chance.choice(good)).encode()
+        if chance.random() < BAD:
+            body = chance.choice([body[:5], chance.randbytes(40), b"[" * 100_000, b"", body + b"x"])
+        size = len(body) if chance.random() > BAD else chance.choice([0, 1 << 24, (1 << 24) + 1, (1 << 32) - 1])
+        line.sendall(struct.pack(">I", size) + body)
+        sent += 1
+except OSError: pass
 """
 
 PROBES = (
@@ -97,24 +124,22 @@ found""",
     ),
     Probe(
         name="a fork bomb",
-        alone=True,
         code="""
 import signal, time
 children = []
 try:
-    while len(children) < 400:
+    while len(children) < MANY:
         pid = os.fork()
         if pid == 0:
             time.sleep(60); os._exit(0)
         children.append(pid)
 except OSError: pass
 for pid in children: os.kill(pid, signal.SIGKILL); os.waitpid(pid, 0)
-len(children) >= 400""",
+len(children) >= MANY""",
     ),
-    Probe(name="a memory bomb", alone=True, code="len(bytearray(512 << 20)) > 0"),
+    Probe(name="a memory bomb", code="len(bytearray(512 << 20)) > 0"),
     Probe(
         name="a disk bomb in one file",
-        alone=True,
         code="file = open('bomb', 'wb'); os.posix_fallocate(file.fileno(), 0, 128 << 20); True",
     ),
     Probe(
@@ -124,12 +149,11 @@ len(children) >= 400""",
 import time
 for n in range(4):
     with open(f'bomb{n}', 'wb') as file: os.posix_fallocate(file.fileno(), 0, 48 << 20)
-time.sleep(5)
+time.sleep(UNTIL_SEEN)
 True""",
     ),
     Probe(
         name="a disk bomb in /tmp or /dev/shm",
-        alone=True,
         code="""
 def fill(folder):
     made = []
@@ -148,8 +172,8 @@ fill('/tmp') or fill('/dev/shm') or fill('/dev') or fill('/')""",
         alone=True,
         code="""
 import time
-for n in range(4000): os.close(os.open(f'inode{n}', os.O_CREAT))
-time.sleep(5)
+for n in range(MANY_FILES): os.close(os.open(f'inode{n}', os.O_CREAT))
+time.sleep(UNTIL_SEEN)
 True""",
     ),
     Probe(
@@ -158,11 +182,11 @@ True""",
         code="""
 import tempfile, time
 with tempfile.TemporaryDirectory(dir='/tmp') as folder:
-    for n in range(4000): os.close(os.open(f'{folder}/{n}', os.O_CREAT))
-    time.sleep(5)
+    for n in range(MANY_FILES): os.close(os.open(f'{folder}/{n}', os.O_CREAT))
+    time.sleep(UNTIL_SEEN)
 True""",
     ),
-    Probe(name="a flood of output", alone=True, code="for _ in range(1 << 10): print('x' * 65_535)", by_host="flood"),
+    Probe(name="a flood of output", code="for _ in range(1 << 10): print('x' * 65_535)", by_host="flood"),
     Probe(
         name="reach the gateway by TCP",
         code="import socket; socket.create_connection(('127.0.0.1', TCP), 1).close(); True",
@@ -184,17 +208,40 @@ True""",
         code="os.symlink(SOCKET, os.path.join(RUN, 's77'))",
         by_host="socket_link",
     ),
-    Probe(name="forge the end of another cell", alone=True, code="", by_host="forged"),
+    Probe(
+        name="change a file for a link while the host opens it",
+        code="""
+os.makedirs('race'); os.symlink(os.path.dirname(CONFIG), 'away'); print('going', flush=True)
+while True:
+    with open('race/new', 'w') as file: file.write('mine')
+    os.replace('race/new', 'race/config.toml')
+    os.symlink(CONFIG, 'race/link'); os.replace('race/link', 'race/config.toml')
+    os.rename('race', 'kept'); os.rename('away', 'race'); os.rename('race', 'away'); os.rename('kept', 'race')""",
+        by_host="race",
+    ),
+    Probe(
+        name="reach the gateway through the proxy",
+        code="""
+import socket
+def asked(target):
+    try: line = socket.create_connection(('127.0.0.1', 3128), 5)
+    except OSError: return socket.create_connection(('127.0.0.1', TCP), 5) is not None  # no proxy, no need of one
+    with line:
+        line.sendall(f'{target} HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'.encode())
+        return b' 403 ' not in line.recv(100)
+hosts = ['127.0.0.1', 'localhost', '2130706433', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', 'localhost.localdomain']
+any([asked(f'CONNECT {host}:{TCP}') or asked(f'GET http://{host}:{TCP}/') for host in hosts])""",
+    ),
+    Probe(name="forge the end of another cell", code="", by_host="forged"),
+    Probe(name="upset the host by frames that are none", code="", by_host="frames"),
     Probe(
         name="leave daemons behind",
-        alone=True,
         code="from subprocess import Popen; "
         "print(*(Popen(['sleep', '600'], start_new_session=True).pid for _ in range(5)))",
         by_host="daemons",
     ),
     Probe(
         name="halt its own zygote",
-        alone=True,
         code="import signal; os.kill(os.getppid(), signal.SIGSTOP)",
         by_host="halted",
     ),

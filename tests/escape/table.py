@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.escape.probes import PROBES
@@ -57,7 +58,9 @@ def written() -> dict[str, dict[str, str]]:
 def main() -> None:
     text = PAGE.read_text()
     before, after = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
-    PAGE.write_text(before + table({column: run(column) for column in COLUMNS}) + after)
+    with ThreadPoolExecutor() as threads:
+        found = dict(zip(COLUMNS, threads.map(run, COLUMNS), strict=True))
+    PAGE.write_text(before + table(found) + after)
 
 
 if __name__ == "__main__":

@@ -64,10 +64,12 @@ class Net:
             "rebind.test.example": [[PUBLIC], ["127.0.0.1"]],
         }
         self.connected: list[tuple[str, int]] = []
+        self.looked_up: list[str] = []
         self.heard: list[bytes] = []
         self.port = 0
 
     async def resolve(self, name: str, port: int) -> list[str]:
+        self.looked_up.append(name)
         answers = self.names.get(name, [[]])
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
@@ -166,6 +168,14 @@ async def test_se05_everything_else_is_refused_without_a_connection(proxy: Path,
     assert (await said(proxy, get(url))).startswith(b"HTTP/1.1 403 ")
     assert net.connected == []
     assert " refused " in (proxy.parent / "network.log").read_text()
+
+
+@pytest.mark.parametrize("line", ["GET http://{}/", "CONNECT {}:443", "GET http://ok.test.example@{}/"])
+async def test_a_name_that_is_not_allowed_is_not_even_looked_up(proxy: Path, net: Net, line: str) -> None:
+    """Or data would leave in it."""
+    head = f"{line.format('data.elsewhere.example')} HTTP/1.1\r\nHost: x\r\n\r\n"
+    assert (await said(proxy, head)).startswith(b"HTTP/1.1 403 ")
+    assert net.looked_up == []
 
 
 async def test_se05_a_redirect_is_a_request_of_its_own(proxy: Path, net: Net) -> None:

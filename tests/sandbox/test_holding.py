@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from actors.sandbox import processes
 from actors.sandbox.folder import Folder
 from actors.sandbox.words import CellLost
@@ -59,6 +61,33 @@ async def test_what_was_paused_for_longer_goes_on_when_it_is_resumed(make_desk: 
     await desk.sandbox.suspend()
     process = await asyncio.create_subprocess_exec("sleep", "0.5")
     await process.wait()
+    assert stands(desk)
+    await desk.sandbox.resume()
+    await eventually(lambda: not stands(desk))
+
+
+@pytest.mark.parametrize("paused", [False, True])
+async def test_it_ends_by_itself_when_its_holder_is_silent_for_too_long(make_desk: MakeDesk, paused: bool) -> None:
+    desk = await busy(make_desk(end_seconds=0.6, **QUICK))
+    birth = Folder(desk.sandbox.workspace.parent).zygote()
+    assert birth is not None
+    pids = [birth.pid, *(seen.pid for seen in processes.below(birth.pid))]
+    if paused:
+        await desk.sandbox.suspend()
+    await desk.sandbox.close()
+    await eventually(lambda: not any(map(alive, pids)))
+
+
+async def test_what_is_paused_and_held_does_not_end(make_desk: MakeDesk, tmp_path: Path) -> None:
+    first = await busy(make_desk(tmp_path, end_seconds=0.6, **QUICK))
+    await first.sandbox.suspend()
+    process = await asyncio.create_subprocess_exec("sleep", "0.9")
+    await process.wait()
+    assert stands(first)
+    await first.sandbox.close()
+    desk = make_desk(tmp_path, end_seconds=0.6, **QUICK)
+    assert (await desk.sandbox.attach()).alive
+    assert await desk.sandbox.names() is None  # it is paused still
     assert stands(desk)
     await desk.sandbox.resume()
     await eventually(lambda: not stands(desk))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from actors.sandbox import quota
-from actors.sandbox.isolation import seccomp
+from actors.sandbox.isolation import cgroups, seccomp
 from actors.sandbox.isolation.probe import namespaces_mend, unavailable
 from actors.sandbox.quota import Quota
 
@@ -134,3 +134,39 @@ def test_what_was_written_last_is_removed_and_nothing_behind_a_link(tmp_path: Pa
     quota.trim(tmp_path / "box", 0)
     assert sorted(path.name for path in (tmp_path / "box").rglob("*")) == ["inner"]
     assert (tmp_path / "outside" / "c").exists()
+
+
+def delegated(folder: Path, *, busy: bool = False) -> tuple[Path, Path]:
+    """A tree of cgroups as systemd gives one over: (its top, what the gateway's own line says)."""
+    unit = folder / "top" / "user.slice" / "desk.service"
+    (unit / "gateway").mkdir(parents=True)
+    (folder / "top" / "cgroup.controllers").write_text("memory pids\n")
+    (unit / "cgroup.procs").write_text("1\n" if busy else "")
+    (unit / "cgroup.subtree_control").write_text("")
+    (folder / "own").write_text("1:name=systemd:/x\n0::/user.slice/desk.service/gateway\n")
+    return folder / "top", folder / "own"
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_an_ordinary_user_has_cgroups_where_they_are_given_over(tmp_path: Path, busy: bool) -> None:
+    top, own = delegated(tmp_path, busy=busy)
+    groups = cgroups.of(tmp_path / "box", 100, 10, root=False, top=top, own=own)
+    unit = top / "user.slice" / "desk.service"
+    assert [(Path(group["path"]).parent, group["enable"]) for group in groups] == (
+        [] if busy else [(unit, [str(unit / "cgroup.subtree_control")])]
+    )
+    assert cgroups.of(tmp_path / "box", 100, 10, root=False, top=tmp_path, own=own) == []  # version 1 is root's
+
+
+def test_cgroups_that_are_there_are_known_and_empty_ones_go(tmp_path: Path) -> None:
+    top, own = delegated(tmp_path)
+    (group,) = cgroups.of(tmp_path / "box", 100, 10, root=True, top=top, own=own)
+    assert Path(group["path"]).parent == top / "frontdesk"
+    assert group["limits"]["memory.max"] == str(100 << 20)
+    assert not cgroups.hold((group["path"],))
+    (top / "frontdesk" / Path(group["path"]).name).mkdir(parents=True)
+    Path(group["path"], "memory.max").write_text("1")
+    assert cgroups.hold((group["path"],))
+    (top / "frontdesk" / "0123456789abcdef").mkdir()
+    cgroups.sweep(top)
+    assert [path.name for path in (top / "frontdesk").iterdir()] == [Path(group["path"]).name]

@@ -231,6 +231,15 @@ async def test_a_context_that_is_too_long_is_shortened_and_never_sent_again_unch
     assert "the end." in taken.text
 
 
+async def test_a_paste_beyond_the_model_s_context_is_answered_and_so_is_what_comes_next(stage):
+    stage.desk.server.context_tokens = 4_000
+    stage.desk.on("paste").replies("Long")
+    stage.desk.on("what else").replies("Nothing else")
+    await stage.ana.terminal("look: " + "paste " * 5_000).sees("Long")
+    await stage.ana.terminal("and what else?").sees("Nothing else")
+    assert "more characters are not shown" in stage.desk.requests[0].text
+
+
 async def test_a_huge_output_is_cut_for_the_model_with_a_notice(stage):
     stage.desk.on("Count").acts("count", "Count", saying="On it")
     stage.worker.on("Count").runs("print('x' * 1_900_000)")

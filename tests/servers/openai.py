@@ -128,7 +128,7 @@ class ScriptedOpenAI:
         self.complaints: list[str] = []
         self.base_url = ""
         self._api_key = api_key
-        self._context_tokens = context_tokens
+        self.context_tokens = context_tokens
         self._script: Script = lambda request: Reply(text="ok")
         self._arrival = asyncio.Condition()
         self._runner: web.AppRunner | None = None
@@ -192,7 +192,7 @@ class ScriptedOpenAI:
         if complaint := broken_rule(received.body):
             self.complaints.append(complaint)
             return refused(Error(400, complaint, code="invalid_request_error"))
-        if self._context_tokens is not None and len(received.text) // 4 > self._context_tokens:
+        if self.context_tokens is not None and len(received.text) // 4 > self.context_tokens:
             return refused(CONTEXT_TOO_LONG)
         step = self._script(received)
         if inspect.isawaitable(step):

@@ -7,7 +7,7 @@ from typing import Any
 from actors import entries as a
 from actors.journal import ActionState
 from actors.sandbox.words import Lost, Name
-from brain.entries import Act, Decided, Speak, Spent, Steer, Taken, Wait, Withdraw
+from brain.entries import Act, Decided, Recalled, Speak, Spent, Steer, Summarised, Taken, Wait, Withdraw
 from brain.state import LaneState
 from gateway.addresses import Address, Route
 from gateway.cards import Button, Card, press
@@ -141,8 +141,11 @@ def lane(seed: int, length: int, facts: int = 0) -> Walk:
                 outcome = rnd.choice(["sent", "failed", "unknown", "withdrawn"])
                 closed = SendClosed(ref=Ref("out", facts, 0), conversation="p-ana", send=ref, outcome=outcome, why="?")
                 walk.add(Taken(event=closed, at=walk.at(), attention="turn" if outcome == "failed" else "keep"))
-            case 5 if rnd.random() < 0.5:
+            case 5 if state.undecided and rnd.random() < 0.5:
                 walk.add(Taken(event=_change(walk), at=walk.at(), attention="keep"))
+            case 5 if state.exchanges and rnd.random() < 0.2:
+                through = rnd.choice(state.exchanges).decided.turn
+                walk.add(Summarised(first=1, through=through, text=walk.text(), at=walk.at(), whose=(ANA.address,)))
             case 5:
                 walk.add(Spent(usage=Usage(prompt_tokens=3, usd=0.01), model="m"))
             case 6 | 7 if state.undecided:
@@ -186,7 +189,9 @@ def _decided(walk: Walk) -> Decided:
     heard = [item for item in state.undecided if rnd.random() < 0.8]
     decisions: list[Any] = []
     for _ in range(rnd.randrange(4)):
-        match rnd.randrange(6):
+        match rnd.randrange(7):
+            case 6:
+                decisions.append(Recalled(query="Rome", found=walk.text(), of=(walk.text(),)))
             case 0 | 1:
                 decisions.append(
                     Speak(route=rnd.choice([TELEGRAM, SLACK]), text=walk.text(), by_tool=rnd.random() < 0.5)

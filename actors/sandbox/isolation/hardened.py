@@ -6,20 +6,18 @@ refused system calls. The zygote is process 1 in there: no signal from inside re
 outside, the kernel ends everything with it.
 """
 
-import hashlib
 import json
 import os
 import platform
 import sys
 from copy import copy
 from pathlib import Path
-from typing import TypedDict
 
 import msgspec
 
 from actors.sandbox.folder import WORKER, Folder
 from actors.sandbox.gate import trust
-from actors.sandbox.isolation import seccomp
+from actors.sandbox.isolation import cgroups, seccomp
 from actors.sandbox.isolation.bare import path_of
 from actors.sandbox.isolation.words import Launch, Network, Tier
 from actors.sandbox.quota import Quota
@@ -54,14 +52,6 @@ TEXTS = {
 }
 PROXY_NAMES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://127.0.0.1:{PORT}")
 NO_NAMES = {"/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n", "/etc/nsswitch.conf": "hosts: files\n"}
-
-
-class Group(TypedDict):
-    """As the launcher reads it."""
-
-    path: str
-    limits: dict[str, str]
-    enable: list[str]
 
 
 class Interpreter(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +91,7 @@ class Hardened:
     def launch(self, folder: Folder) -> Launch:
         python = self._tools.interpreter.path
         uid = UID_OUTSIDE if os.geteuid() == 0 else None
-        groups = _cgroups(folder, self._memory_mb) if uid is not None else []
+        groups = cgroups.of(folder.directory, self._memory_mb, PROCESSES_MAX, root=uid is not None)
         relay = f"{GATE}/{folder.gate_socket.name}" if self._network == "proxy" else None
         order = {
             "bubblewrap": self._tools.bubblewrap,
@@ -166,18 +156,3 @@ class Hardened:
         if self._network == "proxy":
             binds.append((str(folder.gate), GATE, False))
         return [*binds, (str(folder.workspace), WORKSPACE, True)]
-
-
-def _cgroups(folder: Folder, memory_mb: int) -> list[Group]:
-    """Of version 2 or 1, whichever is here; a launcher that may not make them goes on without."""
-    name = hashlib.sha256(str(folder.directory).encode()).hexdigest()[:16]
-    tops = Path("/sys/fs/cgroup")
-    memory, processes = str(memory_mb << 20), str(PROCESSES_MAX)
-    if (tops / "cgroup.controllers").exists():
-        limits = {"memory.max": memory, "memory.swap.max": "0", "pids.max": processes}
-        enable = [str(tops / "cgroup.subtree_control"), str(tops / "frontdesk" / "cgroup.subtree_control")]
-        return [{"path": str(tops / "frontdesk" / name), "limits": limits, "enable": enable}]
-    return [
-        {"path": str(tops / kind / "frontdesk" / name), "limits": limits, "enable": []}
-        for kind, limits in (("memory", {"memory.limit_in_bytes": memory}), ("pids", {"pids.max": processes}))
-    ]

@@ -30,9 +30,9 @@ def main() -> None:
     with contextlib.suppress(OSError):  # the sandbox is the first to go when the machine runs out of memory
         _write("/proc/self/oom_score_adj", "1000")
     places = {source: source for source, _, _ in order["binds"]}
+    for group in order["cgroups"]:
+        _join(group["path"], group["limits"], group["enable"])
     if order["uid"] is not None:
-        for group in order["cgroups"]:
-            _join(group["path"], group["limits"], group["enable"])
         for owned in order["owned"]:
             os.chown(owned, order["uid"], order["uid"], follow_symlinks=False)
         places = _stage([source for source, _, _ in order["binds"]])
@@ -75,7 +75,8 @@ def _join(path: str, limits: dict[str, str], enable: list[str]) -> None:
         for file in enable:
             _write(file, "+memory +pids")
         for name, value in limits.items():
-            _write(f"{path}/{name}", value)
+            with contextlib.suppress(FileNotFoundError):  # a kernel without swap, or an older one
+                _write(f"{path}/{name}", value)
         _write(f"{path}/cgroup.procs", str(os.getpid()))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from actors.sandbox.host import Sandbox
+from actors.sandbox.isolation import cgroups
 from actors.sandbox.isolation.hardened import Hardened, Interpreter, Tools
 from actors.sandbox.isolation.seccomp import MACHINES
 from actors.sandbox.isolation.words import Network, Unavailable
@@ -54,6 +55,7 @@ async def probe(
         if isinstance(tools, Unavailable):
             _known[key] = tools
         else:
+            await asyncio.to_thread(cgroups.sweep)
             _known[key] = await _tried(Hardened(tools, network=network, memory_mb=memory_mb, disk_mb=disk_mb))
     return _known[key]
 

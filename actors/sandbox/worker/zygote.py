@@ -4,7 +4,8 @@ It forks a session when the host asks, keeps how each one ended until a host has
 Single-threaded, because it forks. It outlives its host: the next one connects to the socket `z`. When that socket's
 folder is gone nobody ever can, and the zygote ends, with all that is below it.
 
-While no host says that it holds the action, all below stands still: it may be somebody else's by now.
+While no host says that it holds the action, all below stands still: it may be somebody else's by now. After a longer
+silence it surely is, where others can take it over, and all ends.
 
 Started with a socket as standard input, on which the host sends one frame, `config`: the folders, and the modules to
 load before the first fork. Without it (the host died in between) the zygote ends. That socket then is the first host's.
@@ -20,6 +21,7 @@ import socket
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 from . import relay, session
 from .system import adopt_orphans, end_all_below, free_all_below, halt_all_below
@@ -27,6 +29,7 @@ from .wire import Frame, Peer, pack
 
 BACKLOG = 8
 RELAYS_MAX = 20
+LOOK_SECONDS_MAX = 60.0
 UNSENT_BYTES_MAX = 1 << 20
 DOOR = "z"
 
@@ -77,6 +80,11 @@ def _first_frame(peer: Peer) -> Frame | None:
     return frames[0]
 
 
+def _now() -> float:
+    """Seconds; goes on while the machine sleeps, as a lease does."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 class Zygote:
     def __init__(self, run: Path, peer: Peer, config: Frame) -> None:
         self._run, self._relay = run, config["relay"]
@@ -84,7 +92,8 @@ class Zygote:
         self._stubs: dict[str, list[str]] = config["stubs"]
         self._holder: str = config["holder"]
         self._freeze_seconds: float = config["freeze_seconds"]
-        self._beat, self._frozen = time.monotonic(), False
+        self._end_seconds: float | None = config["end_seconds"]
+        self._beat, self._frozen, self._paused = _now(), False, False
         self._relays_left, self._relay_pid = RELAYS_MAX, 0
         # Sockets are bound by names in an open folder: the whole path may be longer than the 107 bytes they allow.
         self._folder = os.open(run, os.O_PATH | os.O_DIRECTORY)
@@ -122,22 +131,39 @@ class Zygote:
                     self._reap()
                 else:
                     self._listen_to_peer()
-            if not self._frozen and time.monotonic() - self._beat > self._freeze_seconds:
-                self._frozen = True
-                halt_all_below()
+            self._mind_silence(_now() - self._beat)
 
     def _patience(self) -> float:
         """Seconds until there is something to look at without a word from anybody."""
-        until_frozen = self._look_seconds if self._frozen else self._beat + self._freeze_seconds - time.monotonic()
-        return max(0.01, min(until_frozen, self._look_seconds))
+        bounds = [None if self._frozen else self._freeze_seconds, self._end_seconds]
+        left = [self._beat + bound - _now() for bound in bounds if bound is not None]
+        return max(0.01, min(*left, self._look_seconds, LOOK_SECONDS_MAX))
+
+    def _mind_silence(self, seconds: float) -> None:
+        if self._end_seconds is not None and seconds > self._end_seconds:
+            self._end_all()
+        if not self._frozen and seconds > self._freeze_seconds:
+            self._frozen = True
+            halt_all_below()
+
+    def _end_all(self) -> NoReturn:
+        end_all_below()
+        os._exit(0)
 
     def _hear_beat(self, holder: str) -> None:
         if holder != self._holder:  # the action was taken over
-            end_all_below()
-            os._exit(0)
-        self._beat = time.monotonic()
+            self._end_all()
+        self._beat = _now()
         if self._frozen:
             self._frozen = False
+            if not self._paused:
+                free_all_below()
+
+    def _pause(self, *, paused: bool) -> None:
+        self._paused = paused
+        if paused:
+            halt_all_below()
+        elif not self._frozen:
             free_all_below()
 
     def _listen(self, name: str) -> socket.socket:
@@ -154,7 +180,8 @@ class Zygote:
         self._greet()
 
     def _greet(self) -> None:
-        self._send({"t": "ready", "ended": [{"session": name, "code": code} for name, code in self._ended.items()]})
+        ended = [{"session": name, "code": code} for name, code in self._ended.items()]
+        self._send({"t": "ready", "ended": ended, "paused": self._paused})
 
     def _send(self, frame: Frame) -> None:
         try:
@@ -180,6 +207,8 @@ class Zygote:
                     self._fork(stateful=frame["stateful"])
                 elif frame["t"] == "beat":
                     self._hear_beat(frame["holder"])
+                elif frame["t"] in ("pause", "resume"):
+                    self._pause(paused=frame["t"] == "pause")
                 elif frame["t"] == "heard":
                     self._ended.pop(frame["session"], None)
         except ConnectionError:

@@ -1,0 +1,81 @@
+"""LM01, LM02, LM07 for the conversation: its prompt is valid, fits, and keeps what the turn is about."""
+
+import json
+import random
+
+import msgspec
+import pytest
+
+from brain.entries import Speak
+from brain.lane import MAX_EVENTS, _events
+from brain.parts import Heard
+from brain.prompt import EVENTS_CHARACTERS, request
+from brain.state import OVERHEARD_KEPT, LaneState, Turn
+from brain.tools import legal, render
+from gateway.llm.history import fitted, healed, tokens_of
+from gateway.llm.model import Message
+from tests.brain.people import ANA, NOON, OWNER, Talk, frame
+from tests.servers.openai import broken_rule
+from tests.store import words
+
+FIXED_TOKENS = 1500
+
+
+def prompt_of(state: LaneState, heard: tuple[Heard, ...]) -> list[Message]:
+    tools = legal(state, OWNER, [ANA])
+    return request(frame(), Turn(heard=heard, state=state), tools, NOON).messages
+
+
+def test_the_fixed_part_is_small() -> None:
+    tools = render(legal(Talk().state, OWNER, [ANA]))
+    assert tokens_of(frame().instructions) + tokens_of(json.dumps(tools)) <= FIXED_TOKENS
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_conversation_makes_a_valid_prompt_and_fits_any_budget(seed: int) -> None:
+    """Random facts and decisions, with broken sends and forgotten actions among them."""
+    state = next(state for n in range(250, 300) if (state := words.lane(seed, n).state).undecided)
+    any_of = random.Random(seed)
+    said = [item for exchange in state.exchanges for item in exchange.heard if hasattr(item.fact, "text")]
+    for item in any_of.sample(said, min(3, len(said))):
+        item.fact = msgspec.structs.replace(item.fact, text="long " * any_of.choice([10, 5_000, 40_000]))
+    messages = prompt_of(state, tuple(state.undecided))
+    assert broken_rule({"messages": messages}) is None
+    assert healed(messages) == messages
+    for budget in (0, 100, 700, 2_000, 8_000, 30_000):
+        kept = fitted(messages, budget)
+        assert broken_rule({"messages": kept}) is None, budget
+        assert kept[0] == messages[0]
+        assert [m["content"][:60] for m in kept[-2:]] == [m["content"][:60] for m in messages[-2:]]
+
+
+def test_what_the_turn_is_about_outlives_any_history() -> None:
+    talk = Talk()
+    for n in range(100):
+        said = talk.says(f"message {n} " + "so long ago " * 100)
+        talk.decides(Speak(route=said.route, text="I see " * 50))
+    talk.says("the end, at last")
+    kept = fitted(prompt_of(talk.state, tuple(talk.state.undecided)), 1_500)
+    assert "the end, at last" in kept[-2]["content"]
+    assert kept[-1]["content"].startswith("(State at")
+
+
+def test_a_thousand_messages_at_once_are_turns_of_a_bounded_size() -> None:
+    talk = Talk()
+    for n in range(1_000):
+        talk.says(f"message {n} " + "word " * 400)
+    heard = _events(talk.state)
+    assert [item.label for item in heard] == [f"m{n}" for n in range(1, MAX_EVENTS + 1)]
+    events = prompt_of(talk.state, heard)[-2]["content"]
+    assert len(events) < EVENTS_CHARACTERS + MAX_EVENTS * 200
+    assert all(f"message {n} " in events for n in range(MAX_EVENTS))
+    assert "more characters are not shown" in events
+
+
+def test_a_room_that_talks_among_itself_for_long_does_not_fill_the_prompt() -> None:
+    talk = Talk("s-room")
+    for n in range(1_000):
+        talk.says(f"aside {n}", private=False, addressed=False)
+    talk.says("you there?", private=False)
+    assert len(talk.state.overheard) == OVERHEARD_KEPT
+    assert "aside 999" in prompt_of(talk.state, tuple(talk.state.undecided))[-2]["content"]
