@@ -1,4 +1,4 @@
-"""Files over the border of an action: what people sent is there before its model is told, what its code offers is told."""
+"""Files over the border of an action: what people sent is there before its model is told; what code offers is told."""
 
 from actors.entries import Offered
 from gateway.events import ActionEnded, ActionResponded, ClarificationRequested, FileOffered

@@ -46,7 +46,7 @@ async def test_a_file_is_taken_and_said_with_a_message(home):
 
 async def test_what_is_too_large_is_not_taken_and_says_so(home):
     async with LocalClient(home.medium.url, TOKEN, "web") as client:
-        with pytest.raises(NotTaken, match="film.mov"):
+        with pytest.raises(NotTaken, match=r"film\.mov"):
             await client.upload("film.mov", "video/quicktime", bytes(LARGEST_BYTES + 1))
 
 
