@@ -5,6 +5,7 @@ until the room has accepted it; what it hears is told once, in order, from the p
 """
 
 import asyncio
+import io
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
@@ -85,7 +86,7 @@ class LocalClient:
         try:
             async with (
                 aiohttp.ClientSession(headers=headers) as session,
-                session.post(f"{self._url}/files", params={"name": name}, data=data) as answer,
+                session.post(f"{self._url}/files", params={"name": name}, data=io.BytesIO(data)) as answer,
             ):
                 body = await answer.read()
         except (aiohttp.ClientError, OSError) as error:

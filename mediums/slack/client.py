@@ -7,6 +7,7 @@ a token or the ticket in a connection's address.
 
 import asyncio
 import contextlib
+import io
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -131,7 +132,7 @@ class Client:
             told = await self._web.files_getUploadURLExternal(filename=file.name, length=len(data))
             address, name = str(told["upload_url"]), str(told["file_id"])
             timeout = aiohttp.ClientTimeout(total=UPLOAD_SECONDS, sock_connect=CONNECT_SECONDS)
-            async with self._session.post(address, data=data, timeout=timeout) as answer:
+            async with self._session.post(address, data=io.BytesIO(data), timeout=timeout) as answer:
                 if answer.status == 200:
                     return name
                 failure = refusal("files.getUploadURLExternal", answer.status, None, answer.headers.get("Retry-After"))

@@ -3,6 +3,7 @@
 A failure says whether the request ever left, and keeps the answer's status and words.
 """
 
+import io
 import json
 from typing import Any
 
@@ -65,7 +66,7 @@ class Http:
     async def upload(self, url: str, parameters: dict[str, str], field: str, name: str, data: bytes) -> Any:
         """What a method of the API answers that is given a file. Raises RequestFailed."""
         form = aiohttp.FormData(parameters)
-        form.add_field(field, data, filename=name)
+        form.add_field(field, io.BytesIO(data), filename=name)
         _, body = await self.request("POST", url, form)
         return _result(body)
 

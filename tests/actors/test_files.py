@@ -49,7 +49,7 @@ async def test_what_is_not_in_the_workspace_is_not_offered(shop: Shop) -> None:
     await shop.start("a1", "Try", persist=False)
     await shop.fact("a1", ActionEnded)
     said = "\n".join(texts(await shop.state("a1")))
-    assert said.count("refused:") == 4
+    assert said.count("\nrefused: ") == 4
     assert "a link is not followed" in said
     assert await shop.facts("a1", FileOffered) == []
 
