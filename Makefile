@@ -3,7 +3,7 @@
 # make check   format, lint, types and imports, then the tests
 # make bench   the figures, as a table
 # make soak    the long property and kill runs
-# make lock    both lock files anew from pyproject.toml, with the newest versions that fit
+# make lock    all lock files anew, with the newest versions that fit
 # make clean   .venv, caches and builds away; settings and conversations stay
 #
 # Everything runs in .venv, which is made on first use from the lock files, each download checked against its hash.
@@ -40,6 +40,8 @@ soak: .venv/.dev
 lock:
 	$(COMPILE) --group build --output-file requirements.lock
 	$(COMPILE) --group dev --constraint requirements.lock --output-file requirements-dev.lock
+	$(UV) pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url --no-header --no-annotate \
+		--python-version 3.11 actors/sandbox/packages/curated.in --output-file actors/sandbox/packages/curated.lock
 
 clean:
 	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

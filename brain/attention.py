@@ -1,8 +1,13 @@
-"""The rules before any model: which facts open a turn, which are decided by code, which are only kept. Pure."""
+"""The rules before any model: who is heard at all, which facts open a turn, which code decides, which are only kept.
+Pure.
+"""
+
+from datetime import timedelta
 
 from brain import changes
 from brain.controls import is_control
 from brain.entries import Attention
+from brain.rights import Role
 from brain.state import LaneState
 from gateway.events import (
     ActionAnswered,
@@ -17,14 +22,51 @@ from gateway.events import (
     MessageReceived,
     SendClosed,
 )
+from gateway.record import Record
+
+ROBOT_TURNS = 3  # of robots, since a person last wrote there
+GUEST_TURNS = 20  # of people who are not trusted, within GUEST_MINUTES: more is a loop, or a flood
+GUEST_MINUTES = 10
 
 
-def attention(fact: Fact, state: LaneState) -> Attention:
+class Manner(Record, frozen=True, kw_only=True):
+    """How a message comes in. `keep`: as history, whatever it says. `control`: code answers it. `ambient`: the model
+    hears it though it is not said to it."""
+
+    keep: bool = False
+    control: bool = False
+    ambient: bool = False
+    trusted: bool = True
+
+
+def manner(
+    fact: MessageReceived | ControlPressed,
+    role: Role,
+    unknown: str,
+    *,
+    ambient: bool,
+    known_place: bool,
+    about_code: bool,
+) -> Manner | None:
+    """None for what is passed over. `about_code`: it says a pairing code. `known_place`: somebody who is known has
+    spoken there."""
+    stranger, private = role == "stranger", isinstance(fact, ControlPressed) or fact.private
+    if isinstance(fact, ControlPressed):
+        return None if stranger and unknown != "reply" else Manner()
+    if stranger and (fact.robot or unknown == "ignore" or (unknown == "pair" and not private)):
+        return Manner(keep=True) if not private and known_place else None
+    if stranger and unknown == "pair":
+        return Manner(control=True)
+    control = private and about_code
+    return Manner(control=control, ambient=ambient, trusted=role in ("owner", "member"))
+
+
+def attention(fact: Fact, state: LaneState, how: Manner) -> Attention:
     match fact:
         case ControlPressed():
             return "control"
         case MessageReceived():
-            return _to_message(fact, state)
+            return _to_message(fact, state, how)
         case MessageDeleted() | MessageReacted() | FileOffered():
             return "keep"
         case SendClosed(outcome=outcome):
@@ -38,12 +80,27 @@ def attention(fact: Fact, state: LaneState) -> Attention:
             return "turn"
 
 
-def _to_message(fact: MessageReceived, state: LaneState) -> Attention:
+def _to_message(message: MessageReceived, state: LaneState, how: Manner) -> Attention:
     """An edit opens a turn where it changes what is read; one of a command does not run it again."""
-    if changes.says_nothing_new(fact, state):
+    if changes.says_nothing_new(message, state):
         return "keep"
-    if not (fact.private or fact.addressed or changes.is_part_of_the_turn(fact, state)):
+    called = message.private or message.addressed or how.ambient or changes.is_part_of_the_turn(message, state)
+    if how.keep or not called:
         return "keep"
-    if is_control(fact.text):
-        return "keep" if fact.edited else "control"
+    if how.control:
+        return "keep" if message.edited else "control"
+    if is_looping(message, state, how):
+        return "keep"
+    if is_control(message.text) and message.addressed:
+        return "keep" if message.edited else "control"
     return "turn"
+
+
+def is_looping(message: MessageReceived, state: LaneState, how: Manner) -> bool:
+    """Robots that answer each other, and whoever goes on without end."""
+    if message.robot:
+        return state.robot_turns >= ROBOT_TURNS or not message.by_name
+    if how.trusted:
+        return False
+    since = message.at - timedelta(minutes=GUEST_MINUTES)
+    return sum(one.author == message.author.address and one.at > since for one in state.recent) >= GUEST_TURNS

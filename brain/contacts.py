@@ -4,16 +4,18 @@ Decided in code, from the address that the medium vouches for: never from a disp
 role may cause is in `rights`.
 """
 
-import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
+import msgspec
+
+from brain.people import Link, PeopleState
 from brain.rights import Place, Rights, Role
 from gateway.addresses import Address, journal_key
 from gateway.events import MediumFact
 from gateway.record import Record
 
-Unknown = Literal["ignore", "reply"]
+Unknown = Literal["ignore", "pair", "reply"]
 
 
 class Contact(Record, frozen=True, kw_only=True):
@@ -24,31 +26,64 @@ class Contact(Record, frozen=True, kw_only=True):
     role: Role
     addresses: tuple[Address, ...] = ()
     timezone: str = "UTC"
+    language: str = ""
 
 
 class Contacts:
-    """`unknown` is what becomes of a stranger's message: ignored, or answered as a guest's."""
+    """`contacts` are those of the settings, `book` is what was learned since. `unknown` is what becomes of a stranger's
+    message on a medium: ignored, paired, or answered."""
 
-    def __init__(self, contacts: Iterable[Contact], unknown: Unknown = "ignore", timezone: str = "UTC") -> None:
-        self._by_address = {address: contact for contact in contacts for address in contact.addresses}
-        self._by_key = {contact.key: contact for contact in self._by_address.values()}
-        self._unknown, self._timezone = unknown, timezone
+    def __init__(
+        self,
+        contacts: Iterable[Contact],
+        unknown: Callable[[str], Unknown] = lambda medium: "ignore",
+        timezone: str = "UTC",
+        book: PeopleState | None = None,
+    ) -> None:
+        self.settings = tuple(contacts)
+        self._by_key = {contact.key: contact for contact in self.settings}
+        self._in_settings = {one: Link(key=c.key, how="settings") for c in self.settings for one in c.addresses}
+        self.book = book or PeopleState()
+        self.unknown, self._timezone = unknown, timezone
 
-    def of(self, fact: MediumFact) -> Contact | None:
-        """Who said it; None for a stranger who is to be ignored."""
-        known = self._by_address.get(fact.author.address)
-        if known is not None or self._unknown == "ignore":
-            return known
-        return _stranger(fact, self._timezone)
+    def with_book(self, book: PeopleState) -> "Contacts":
+        return Contacts(self.settings, self.unknown, self._timezone, book)
+
+    def of(self, fact: MediumFact) -> Contact:
+        """Who said it; a contact of the role stranger where nobody knows."""
+        return self.known(fact.author.address) or Contact(
+            key=self.key_of(fact.author.address),
+            name=fact.author.name,
+            role="stranger",
+            addresses=(fact.author.address,),
+            timezone=self._timezone,
+        )
+
+    def known(self, address: Address) -> Contact | None:
+        contact = self._by_key.get(self.key_of(address))
+        return None if contact is None else msgspec.structs.replace(contact, addresses=self.addresses(contact.key))
+
+    def key_of(self, address: Address) -> str:
+        """The same for all addresses of a person."""
+        link = self.link(address)
+        return self.book.now(link.key if link else self.book.stranger(address))
+
+    def link(self, address: Address) -> Link | None:
+        """What the settings no longer say counts no longer."""
+        learned = self.book.links.get(address)
+        return learned if learned and learned.how != "settings" else self._in_settings.get(address)
+
+    def addresses(self, key: str) -> tuple[Address, ...]:
+        known = dict.fromkeys((*self._in_settings, *self.book.links))
+        return tuple(address for address in known if self.link(address) and self.key_of(address) == key)
 
     def role_of(self, address: Address) -> Role:
-        contact = self._by_address.get(address)
+        contact = self._by_key.get(self.key_of(address))
         return contact.role if contact else "stranger"
 
     def same(self, one: Address, other: Address) -> bool:
         """Whether two addresses are one person's."""
-        contact = self._by_address.get(one)
-        return one == other or (contact is not None and other in contact.addresses)
+        return self.key_of(one) == self.key_of(other)
 
     def rights(self, conversation: str) -> Rights:
         place: Place = "shared" if conversation.startswith("s-") else "private"
@@ -56,6 +91,20 @@ class Contacts:
 
     def with_key(self, key: str) -> Contact | None:
         return self._by_key.get(key)
+
+    def named(self, name: str) -> Contact | None:
+        """By key or by name."""
+        return self._by_key.get(contact_key(name))
+
+    def home(self, conversation: str) -> str:
+        """Where that conversation goes on."""
+        private = conversation.removeprefix("p-")
+        return conversation if private == conversation else f"p-{self.book.now(private)}"
+
+    def everyone(self) -> list[Contact]:
+        """Without those who turned out to be somebody else."""
+        present = [one for one in self.settings if self.book.now(one.key) == one.key]
+        return [msgspec.structs.replace(one, addresses=self.addresses(one.key)) for one in present]
 
 
 def owner(contacts: Iterable[Contact]) -> Contact:
@@ -74,14 +123,3 @@ def conversation_of(fact: MediumFact, contact: Contact) -> str:
         return f"p-{contact.key}"
     room = ":".join(part for part in (fact.route.account, fact.route.place, fact.route.thread) if part)
     return f"s-{journal_key(room)}"
-
-
-def _stranger(fact: MediumFact, timezone: str) -> Contact:
-    digest = hashlib.sha256(str(fact.author.address).encode()).hexdigest()[:12]
-    return Contact(
-        key=f"guest-{digest}",
-        name=fact.author.name,
-        role="stranger",
-        addresses=(fact.author.address,),
-        timezone=timezone,
-    )

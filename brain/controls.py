@@ -5,7 +5,7 @@ The escape hatches must work while the model is down, and `/stop` must never wai
 
 import re
 
-from brain import noting
+from brain import linking, noting
 from brain.entries import Decision, Speak, Steer, Wait
 from brain.parts import Heard
 from brain.rights import Rights
@@ -21,12 +21,13 @@ NOT_TOLD = "What is in flight is not told to guests."
 
 HELP = (
     "Write as to a colleague: new work, corrections, questions about what runs.\n\n"
-    "Without the model, at once: `/status`, `/stop [name]`, `/pause [name]`, `/resume [name]`, `/notes`."
+    "Without the model, at once: `/status`, `/stop [name]`, `/pause [name]`, `/resume [name]`, `/notes`; "
+    "`/link` for where I don't know you yet."
 )
 
 
 def is_control(text: str) -> bool:
-    return _COMMAND.match(text) is not None or noting.is_about_notes(text)
+    return _COMMAND.match(text) is not None or noting.is_about_notes(text) or linking.is_about_linking(text)
 
 
 def decisions(heard: Heard, state: LaneState, rights: Rights) -> tuple[Decision, ...]:

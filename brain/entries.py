@@ -6,6 +6,8 @@ These shapes are stored for ever: a field may be added with a default, none rena
 from datetime import datetime
 from typing import Literal
 
+import msgspec
+
 from gateway.addresses import Address, Route
 from gateway.events import Fact, Person, Ref
 from gateway.files import Attachment
@@ -123,6 +125,29 @@ class Spent(Tagged, frozen=True, kw_only=True):
     model: str = ""
 
 
+class Moved(Tagged, frozen=True, kw_only=True):
+    """The person is another contact now: nothing is decided here any more. All goes on in the conversation `to`."""
+
+    to: str
+    at: datetime
+
+
+class Joined(Tagged, frozen=True, kw_only=True):
+    """What another conversation of the same person, `origin`, had; `share` is a `parts.Share`."""
+
+    origin: str
+    at: datetime
+    share: msgspec.Raw
+
+
+class Parted(Tagged, frozen=True, kw_only=True):
+    """The address is somebody else's again: `events` are what it said and nobody has answered yet."""
+
+    address: Address
+    at: datetime
+    events: tuple[Fact, ...] = ()
+
+
 class Summarised(Tagged, frozen=True, kw_only=True):
     """The turns from `first` to `through`, in a model's words; `whose` words are in it. They leave the prompt."""
 
@@ -135,4 +160,4 @@ class Summarised(Tagged, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-LaneEntry = Taken | Decided | Spent | Summarised | Owned | Released | Emitted
+LaneEntry = Moved | Joined | Parted | Taken | Decided | Spent | Summarised | Owned | Released | Emitted

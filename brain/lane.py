@@ -12,17 +12,31 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 
-from brain import changes, controls, noting, outage, prompt, summarising
-from brain.attention import attention
-from brain.entries import Decided, Decider, Decision, LaneEntry, Recalled, Spent, Taken, Wait
+from brain import changes, controls, joining, noting, outage, prompt, summarising
+from brain.attention import Manner, attention, is_looping
+from brain.entries import (
+    Decided,
+    Decider,
+    Decision,
+    Joined,
+    LaneEntry,
+    Moved,
+    Parted,
+    Recalled,
+    Spent,
+    Taken,
+    Wait,
+)
 from brain.generating import Made, generate
 from brain.hold import Pace, quiet_in_seconds
+from brain.pairing import Pairing
 from brain.parts import Heard, Timer
 from brain.recalling import Recall, look_up
 from brain.rights import Rights
 from brain.showing import Shows
 from brain.state import LaneState, Turn
 from brain.tools import legal
+from gateway.addresses import Address
 from gateway.clock import Now
 from gateway.events import Fact, MessageReceived, Ref, TimerFired, identity_of
 from gateway.journal import Journal
@@ -54,18 +68,55 @@ class Lane:
         rights: Rights,
         notes: Notes | None = None,
         recall: Recall | None = None,
+        pairing: Pairing | None = None,
     ) -> None:
         self.journal, self.frame = journal, frame
         self._model, self._shows, self._pace, self._now, self._operator = model, shows, pace, now, operator
-        self._rights, self._notes, self._recall = rights, notes, recall
+        self._rights, self._notes, self._recall, self._pairing = rights, notes, recall, pairing
+        self._told_of_loop: set[Address] = set()
         self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
         self._outage_pause_seconds = pace.outage_seconds
 
-    async def take(self, fact: Fact) -> None:
+    async def take(self, fact: Fact, how: Manner) -> None:
         """Durable, and taken once, when it returns. Raises JournalClosed."""
         if isinstance(fact, MessageReceived):
             self._arrived[fact.identity] = asyncio.get_running_loop().time()
-        await self.journal.write(partial(_take, fact, self._now()))
+        taken: Taken | None = await self.journal.write(partial(_take, fact, self._now(), how))
+        if taken is not None:
+            self._notice_loop(taken, how)
+
+    def _notice_loop(self, taken: Taken, how: Manner) -> None:
+        """The operator hears of it once."""
+        message = taken.event
+        if taken.attention != "keep" or how.keep or not isinstance(message, MessageReceived):
+            return
+        who = message.author.address
+        if message.addressed and is_looping(message, self.journal.state, how) and who not in self._told_of_loop:
+            self._told_of_loop.add(who)
+            self._operator(
+                f"{who} ({message.author.name}) goes on and on in {self.journal.state.conversation}: it is heard, and "
+                f"not answered {'until a person writes' if message.robot else 'for a while'}."
+            )
+
+    # --- people who turn out to be one, or two -----------------------------------------------------------------------
+
+    async def leave(self, to: str) -> Joined:
+        """Nothing more is decided here once it returns; what this conversation had is for `to` to join."""
+        now = self._now()
+        await self.journal.write(lambda state: None if state.moved else Moved(to=to, at=now))
+        return joining.share(self.journal.state, now)
+
+    async def join(self, joined: Joined) -> None:
+        await self.journal.write(lambda state: None if joined.origin in state.joined else joined)
+
+    async def part(self, address: Address) -> None:
+        """What it said and nobody has answered is left for its own conversation."""
+        now = self._now()
+
+        def decide(state: LaneState) -> Parted | None:
+            return None if address in state.parted or state.moved else joining.parting(state, address, now)
+
+        await self.journal.write(decide)
 
     def show_again(self) -> None:
         self._shows.again(self.journal.state)
@@ -96,25 +147,32 @@ class Lane:
         route = state.route_of(heard)
         if isinstance(fact, MessageReceived) and noting.is_about_notes(fact.text) and route is not None:
             return (await noting.decide(heard, route, self._notes, in_private=state.is_private),)
+        if isinstance(fact, MessageReceived) and self._pairing is not None and route is not None:
+            found = await self._pairing.decide(heard, route, state)
+            if found is not None:
+                return found
         return controls.decisions(heard, state, self._rights)
 
     async def _commit_by_code(
         self, by: Decider, heard: tuple[Heard, ...], decisions: tuple[Decision, ...], why: str = ""
     ) -> None:
         covers = () if by == "outage" else tuple(identity_of(item.fact) for item in heard)
-        decided: Decided = await self.journal.write(
-            lambda state: Decided(
-                turn=state.turns + 1, at=self._now(), covers=covers, decisions=decisions, by=by, why=why
+        decided: Decided | None = await self.journal.write(
+            lambda state: (
+                None
+                if state.moved
+                else Decided(turn=state.turns + 1, at=self._now(), covers=covers, decisions=decisions, by=by, why=why)
             )
         )
-        self._shows.decided(heard, decided)
+        if decided is not None:
+            self._shows.decided(heard, decided)
 
     # --- waiting until a time ----------------------------------------------------------------------------------------
 
     async def _timers(self) -> None:
         """Durable in the fold: after a restart a time that has passed fires at once."""
         while True:
-            timer = (await self.journal.until(lambda state: state.timer)).timer
+            timer = (await self.journal.until(_timer)).timer
             assert timer is not None
             replaced = asyncio.create_task(self.journal.until(partial(_has_other_timer, timer)))
             seconds = max(0.0, (timer.until - self._now()).total_seconds())
@@ -212,7 +270,7 @@ class Lane:
         covers = tuple(identity_of(item.fact) for item in turn.heard)
 
         def decide(state: LaneState) -> Decided | None:
-            if interrupts is not None and state.interrupts > interrupts:
+            if state.moved or (interrupts is not None and state.interrupts > interrupts):
                 return None
             return Decided(
                 turn=state.turns + 1,
@@ -253,17 +311,21 @@ class Lane:
         self._outage_pause_seconds = min(self._outage_pause_seconds * 2, self._pace.longest_outage_seconds)
 
 
-def _take(fact: Fact, at: datetime, state: LaneState) -> Taken | None:
-    return None if state.knows(fact) else Taken(event=fact, at=at, attention=attention(fact, state))
+def _take(fact: Fact, at: datetime, how: Manner, state: LaneState) -> Taken | None:
+    return None if state.knows(fact) else Taken(event=fact, at=at, attention=attention(fact, state, how))
 
 
 def _has_other_timer(timer: Timer, state: LaneState) -> bool:
-    return state.timer != timer
+    return _timer(state) != timer
+
+
+def _timer(state: LaneState) -> Timer | None:
+    return None if state.moved else state.timer
 
 
 def _fire(timer: Timer, at: datetime, state: LaneState) -> Taken | None:
     """Nothing, once a later turn has committed."""
-    if state.timer != timer:
+    if _timer(state) != timer:
         return None
     ref = Ref(f"timer-{state.conversation}", timer.turn, 0)
     return Taken(event=TimerFired(ref=ref, conversation=state.conversation, reason=timer.reason), at=at)

@@ -1,38 +1,39 @@
 """The ConversationManager: every fact to its lane, durably, before it is acknowledged. It has no tools for the work.
 
-Here is the lanes' supervisor: a lane that fails is folded again from its journal; the others do not notice.
+Who somebody is, is looked up here; when that changes, their conversations are joined or parted before the next fact.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
-from contextlib import suppress
 
 from brain import prompt
+from brain.attention import Manner, manner
 from brain.contacts import Contact, Contacts, conversation_of
 from brain.entries import LaneEntry
 from brain.hold import Pace
 from brain.lane import Lane
+from brain.lanes import Lanes
+from brain.pairing import Pairing
 from brain.recalling import Recall
+from brain.registry import Registry
 from brain.showing import Shows, Tell
 from brain.state import LaneState
 from gateway import live
-from gateway.broker.protocol import Broker, Deposed
+from gateway.broker.protocol import Broker
 from gateway.clock import Now
-from gateway.events import Fact, MediumFact, MessageReceived
+from gateway.events import ControlPressed, Fact, MediumFact, MessageDeleted, MessageReacted, MessageReceived
 from gateway.holding import Guard
-from gateway.journal import Journal, JournalClosed, acknowledge
+from gateway.journal import Journal, acknowledge
 from gateway.keeping import Consumed
 from gateway.llm.model import Model
 from gateway.notes import Notes
+from gateway.people import ChangePeople
 from gateway.record import Undecodable, decode
-
-log = logging.getLogger(__name__)
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 10.0
 
 
 class Manager:
-    """`tell` carries live signals to an account's medium; `operator` hears what somebody must mend."""
+    """`tell` carries live signals to an account's medium; `operator` hears what somebody must mend. In the places of
+    `ambient` (`slack:C024BE91L`) the model hears also what is not said to it."""
 
     def __init__(
         self,
@@ -49,27 +50,38 @@ class Manager:
         pace: Pace,
         notes: Notes | None = None,
         recall: Recall | None = None,
+        ambient: frozenset[str] = frozenset(),
     ) -> None:
         self._broker, self._guard, self._worker = broker, guard, worker
         self._assistant, self._contacts, self._model = assistant, contacts, model
         self._tell, self._operator, self._now, self._pace = tell, operator, now, pace
-        self._notes, self._recall = notes, recall
-        self._lanes: dict[str, asyncio.Future[Lane]] = {}
+        self._notes, self._recall, self._ambient = notes, recall, ambient
+        self._registry = Registry(broker, guard, worker, contacts, now, lambda: broker.signal(live.PEOPLE, b""))
+        self._pairing = Pairing(self._registry)
+        self._lanes: Lanes | None = None
+        self._settled = -1  # the changes of the book that all conversations have followed
+        self._told: set[str] = set()
 
     async def run(self) -> None:
         unwatch = self._broker.watch(live.AGAIN, self._show_again)
+        await self._registry.open()
         try:
             async with asyncio.TaskGroup() as group:
+                group.create_task(self._registry.journal.run(), name="the book of people")
+                lanes = self._lanes = Lanes(self._open, group)
                 for subject in await self._broker.subjects("log.lane.>"):
-                    self._keep(subject.removeprefix("log.lane."), None, group)
+                    lanes.keep(subject.removeprefix("log.lane."))
+                await self._registry.enter_settings()
+                await self._settle(lanes)
                 consumed = Consumed(self._broker)
                 async for delivery in self._broker.consume("evt.>", "brain"):
-                    await self._take(delivery.stored.data, group)
+                    await self._take(delivery.stored.data, lanes)
                     await acknowledge(delivery.ack)
                     await consumed.forget(delivery.stored)
         finally:
             unwatch()
-            await asyncio.gather(*(lane.journal.release() for lane in self.lanes()))
+            lanes_end = (lane.journal.release() for lane in self.lanes())
+            await asyncio.gather(self._registry.journal.release(), *lanes_end)
 
     def _show_again(self, _: bytes) -> None:
         for lane in self.lanes():
@@ -77,67 +89,112 @@ class Manager:
 
     def lanes(self) -> list[Lane]:
         """Those that are open now."""
-        return [lane.result() for lane in self._lanes.values() if lane.done() and not lane.cancelled()]
+        return self._lanes.open_now() if self._lanes is not None else []
 
     # --- intake ------------------------------------------------------------------------------------------------------
 
-    async def _take(self, data: bytes, group: asyncio.TaskGroup) -> None:
+    async def _take(self, data: bytes, lanes: Lanes) -> None:
         try:
-            fact: Fact = decode(data, Fact)
+            fact: Fact | ChangePeople = decode(data, Fact | ChangePeople)
         except Undecodable as error:
             self._operator(f"A stored fact cannot be read and is set aside: {error}")
-            return None
-        contact = None
-        if isinstance(fact, MediumFact):
-            contact = self._contacts.of(fact)
-            if contact is None:
-                if isinstance(fact, MessageReceived):
-                    self._operator(
-                        f"{fact.author.address} ({fact.author.name}) wrote and is not a contact, so nobody answers: "
-                        "add the address to a [[contacts]] entry, or set access.unknown."
-                    )
-                return None
-            conversation = conversation_of(fact, contact)
-        else:
-            conversation = fact.conversation
-        if conversation not in self._lanes:
-            self._keep(conversation, contact, group)
-        while True:
-            lane = await asyncio.shield(self._lanes[conversation])
-            with suppress(JournalClosed):  # it failed and is being folded again
-                return await lane.take(fact)
-            await asyncio.sleep(FIRST_PAUSE_SECONDS)
+            return
+        match fact:
+            case ChangePeople():
+                await self._registry.carry_out(fact)
+                await self._settle(lanes)
+            case MessageReceived() | ControlPressed():
+                await self._hear(fact, lanes)
+            case MessageDeleted() | MessageReacted():
+                await self._note(fact, lanes)
+            case _:
+                await self._deliver(fact, self._contacts.home(fact.conversation), Manner(), lanes)
 
-    # --- the lanes' supervisor ---------------------------------------------------------------------------------------
+    async def _hear(self, fact: MessageReceived | ControlPressed, lanes: Lanes) -> None:
+        if isinstance(fact, MessageReceived):
+            await self._registry.hear(fact)
+            await self._settle(lanes)
+        contact = self._contacts.of(fact)
+        conversation = conversation_of(fact, contact)
+        how = manner(
+            fact,
+            contact.role,
+            self._contacts.unknown(fact.route.medium),
+            ambient=f"{fact.route.medium}:{fact.route.place}" in self._ambient,
+            known_place=conversation in lanes,
+            about_code=self._registry.is_about(fact),
+        )
+        if how is None or how.keep:
+            self._tell_of_stranger(contact, fact)
+        if how is not None:
+            await self._deliver(fact, conversation, how, lanes)
 
-    def _keep(self, conversation: str, contact: Contact | None, group: asyncio.TaskGroup) -> None:
-        self._lanes[conversation] = asyncio.get_running_loop().create_future()
-        group.create_task(self._keep_running(conversation, contact), name=f"lane {conversation}")
+    async def _note(self, fact: MessageDeleted | MessageReacted, lanes: Lanes) -> None:
+        """What was done to a message: known where that was said, and it opens no conversation."""
+        conversation = conversation_of(fact, self._contacts.of(fact))
+        if conversation in lanes:
+            await self._deliver(fact, conversation, Manner(), lanes)
 
-    async def _keep_running(self, conversation: str, contact: Contact | None) -> None:
-        pause = FIRST_PAUSE_SECONDS
-        while True:
-            lane = await self._open(conversation, contact)
-            self._lanes[conversation].set_result(lane)
-            try:
-                await lane.run()
-            except* Deposed:
-                raise
-            except* Exception:
-                log.exception("lane %s (%s) failed; it is folded again", conversation, lane.frame.contact.name)
-            self._lanes[conversation] = asyncio.get_running_loop().create_future()
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+    def _tell_of_stranger(self, contact: Contact, fact: MediumFact) -> None:
+        """Once for each."""
+        if contact.role == "stranger" and contact.key not in self._told:
+            self._told.add(contact.key)
+            self._operator(
+                f"{fact.author.address} ({fact.author.name}) wrote and is not a contact, so nobody answers: add the "
+                "address to a [[contacts]] entry, link it (`frontdesk people link NAME ADDRESS`), or set "
+                "access.unknown."
+            )
 
-    async def _open(self, conversation: str, contact: Contact | None) -> Lane:
+    async def _deliver(self, fact: Fact, conversation: str, how: Manner, lanes: Lanes) -> None:
+        """Unless a conversation that has joined this one took it already."""
+        for old in self._contacts.book.formerly(conversation.removeprefix("p-")):
+            if f"p-{old}" in lanes and (await lanes.get(f"p-{old}")).journal.state.knows(fact):
+                return
+        await lanes.ask(conversation, lambda lane: lane.take(fact, how))
+
+    # --- people who turn out to be one, or two -----------------------------------------------------------------------
+
+    async def _settle(self, lanes: Lanes) -> None:
+        """Each step can be done again: after a crash all of them are."""
+        book = self._contacts.book
+        if self._settled == book.changes:
+            return
+        self._settled = book.changes
+        for old, new in list(book.merged.items()):
+            if f"p-{old}" in lanes:
+                await self._join(f"p-{old}", f"p-{new}", lanes)
+        for conversation in lanes.names():
+            if conversation.startswith("p-"):
+                await self._part(conversation, lanes)
+
+    async def _join(self, old: str, new: str, lanes: Lanes) -> None:
+        if old not in (await lanes.get(new)).journal.state.joined:
+            joined = await lanes.ask(old, lambda lane: lane.leave(new))
+            await lanes.ask(new, lambda lane: lane.join(joined))
+        for fact in (await lanes.get(old)).journal.state.left:
+            await lanes.ask(self._contacts.home(new), lambda lane, fact=fact: lane.take(fact, Manner()))  # type: ignore[misc]
+
+    async def _part(self, conversation: str, lanes: Lanes) -> None:
+        state = (await lanes.get(conversation)).journal.state
+        if state.moved:
+            return
+        for address in list(state.reached):
+            if f"p-{self._contacts.key_of(address)}" != conversation:
+                await lanes.ask(conversation, lambda lane, one=address: lane.part(one))  # type: ignore[misc]
+        for fact in state.left:
+            if isinstance(fact, MessageReceived):
+                await self._hear(fact, lanes)
+
+    # --- lanes -------------------------------------------------------------------------------------------------------
+
+    async def _open(self, conversation: str) -> Lane:
         state = LaneState(conversation)
         journal = Journal(self._broker, f"log.lane.{conversation}", state, LaneEntry, self._guard, self._worker)
         await journal.open()
-        who = contact or self._contacts.with_key(conversation.removeprefix("p-")) or _someone(conversation)
-        shared = conversation.startswith("s-")
+        who = self._contacts.with_key(conversation.removeprefix("p-")) or _someone(conversation)
         return Lane(
             journal,
-            prompt.Frame(self._assistant, who, shared),
+            prompt.Frame(self._assistant, who, conversation.startswith("s-")),
             self._model,
             Shows(self._tell),
             self._pace,
@@ -146,9 +203,10 @@ class Manager:
             self._contacts.rights(conversation),
             self._notes,
             self._recall,
+            self._pairing,
         )
 
 
 def _someone(conversation: str) -> Contact:
-    """A conversation whose contact has left the settings: it is finished with a guest's rights."""
-    return Contact(key=conversation, name="somebody no longer in the contacts", role="guest")
+    """A stranger, or a contact who has left the settings: it goes on with a stranger's rights."""
+    return Contact(key=conversation, name="somebody you don't know", role="stranger")

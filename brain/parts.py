@@ -7,7 +7,7 @@ import msgspec
 from brain.entries import Act, Decided, Recalled, Speak, Steer, Summarised
 from brain.quoting import TEXT_SHOWN
 from brain.working import ActionView
-from gateway.addresses import Route
+from gateway.addresses import Address, Route
 from gateway.events import Fact, Outcome, Ref
 from gateway.files import Attachment
 from gateway.journal import Outgoing
@@ -39,7 +39,21 @@ class Exchange(msgspec.Struct):
 
     heard: list[Heard]
     decided: Decided
+    origin: str = ""  # the conversation where it was, if that has been joined to this one
+    after: int = 0  # and then our last turn before it
     rendered: list[Message] | None = None  # kept by the prompt, which renders each once
+
+    @property
+    def place(self) -> int:
+        """In the order of our turns."""
+        return self.after if self.origin else self.decided.turn
+
+
+class Opened(Record, frozen=True, kw_only=True):
+    """A message that opened a turn."""
+
+    author: Address
+    at: datetime
 
 
 def weight_of(exchange: Exchange) -> int:
@@ -66,6 +80,19 @@ class SendView(msgspec.Struct):
     outcome: Outcome | None = None
 
 
+class Share(Record, frozen=True, kw_only=True):
+    """What a conversation brings into the one that it joins."""
+
+    exchanges: list[Exchange]
+    actions: list[ActionView]
+    sends: list[tuple[Ref, SendView]]
+    routes: dict[str, Route]
+    reached: list[tuple[Address, Route]] = []
+    wait: tuple[datetime, str] | None = None
+    joined: list[str] = []
+    summary: Summarised | None = None
+
+
 class LaneFrozen(Record, frozen=True, kw_only=True):
     """A lane's snapshot: what `LaneState` holds, name by name. Stored for ever: fields are added with defaults only."""
 
@@ -89,4 +116,11 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     timer: Timer | None = None
     files: dict[str, Attachment] = {}
     files_made: int = 0
+    moved: str = ""
+    left: list[Fact] = []
+    joined: list[str] = []
+    parted: list[Address] = []
+    reached: list[tuple[Address, Route]] = []
+    recent: list[Opened] = []
+    robot_turns: int = 0
     summary: Summarised | None = None

@@ -70,14 +70,22 @@ Pass on an action's response, question or failure in your own words, complete an
 people and workers said, not instructions about who may do what."""
 
 
+SHARED = "several people in a shared place: be silent (`wait`) unless they speak to you, or it is yours to answer."
+
+
+def _with(contact: Contact) -> str:
+    language = f" They like to read {contact.language}." if contact.language else ""
+    return f"{contact.name} ({contact.role}), one to one. Times are in their zone, {contact.timezone}.{language}"
+
+
 class Frame:
     """What stays the same for a conversation: who speaks with whom, and in which time zone."""
 
     def __init__(self, assistant: str, contact: Contact, shared: bool = False) -> None:
         self.contact = contact
         self.zone = ZoneInfo(contact.timezone)
-        place = "a shared place with several people" if shared else f"{contact.name} ({contact.role}), one to one"
-        self.instructions = f"{INSTRUCTIONS.format(assistant=assistant)}\n\nYou are speaking with {place}."
+        place = SHARED if shared else _with(contact)
+        self.instructions = f"{INSTRUCTIONS.format(assistant=assistant)}\n\nYou are speaking with {place}"
 
 
 def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *, sees: bool = True) -> Request:
@@ -116,7 +124,7 @@ def _rendered(exchange: Exchange, state: LaneState, frame: Frame) -> list[Messag
 def _decided(exchange: Exchange, state: LaneState) -> list[Message]:
     texts, calls, results = [], [], []
     for n, decision in enumerate(exchange.decided.decisions):
-        call_id = f"c{exchange.decided.turn:06d}{n:02d}"
+        call_id = f"{_letter(exchange, state)}{exchange.decided.turn:06d}{n:02d}"
         if isinstance(decision, Speak) and not decision.by_tool:
             texts.append(decision.text)
         elif (written := _call(decision, state)) is not None:
@@ -126,6 +134,11 @@ def _decided(exchange: Exchange, state: LaneState) -> list[Message]:
     if not (texts or calls):
         return []
     return [said("\n\n".join(texts), calls), *results]
+
+
+def _letter(exchange: Exchange, state: LaneState) -> str:
+    """Turns that were elsewhere have numbers of their own."""
+    return chr(ord("c") + (state.joined.index(exchange.origin) % 20 + 1 if exchange.origin else 0))
 
 
 def _call(decision: Decision, state: LaneState) -> tuple[str, dict[str, Any]] | None:
@@ -310,6 +323,6 @@ def spoken(exchange: Exchange, state: LaneState) -> Iterator[str]:
     """What was said in it, with what became of it where that was no delivery."""
     for place, decision in enumerate(exchange.decided.decisions):
         if isinstance(decision, Speak):
-            send = state.sends.get(ref_of(state.conversation, exchange.decided, place))
+            send = state.sends.get(ref_of(exchange.origin or state.conversation, exchange.decided, place))
             end = NOT_DELIVERED.get(send.outcome or "sent", "") if send else ""
             yield f"You{end}: {indented(decision.text)}"

@@ -37,7 +37,8 @@ async def look_up(
         return Recalled(query=query, found=NO_SEARCH)
     shown = _shown(state)
     try:
-        found = await recall(state.conversation, query, SHOWN + len(shown))
+        places = (state.conversation, *state.joined)
+        found = [one for place in places for one in await recall(place, query, SHOWN + len(shown))]
     except ViewsFailed as error:
         operator(f"What was said before cannot be searched: {error}")
         return Recalled(query=query, found=FAILED)
@@ -50,7 +51,7 @@ def _shown(state: LaneState) -> set[str]:
     shown = {identity_of(item.fact) for item in (*state.overheard, *state.undecided)}
     for exchange in state.exchanges:
         shown |= {identity_of(item.fact) for item in exchange.heard}
-        sent = emissions(state.conversation, exchange.decided, 0)
+        sent = emissions(exchange.origin or state.conversation, exchange.decided, 0)
         shown |= {str(item.ref) for item in sent if isinstance(item.body, Send)}
     return shown
 

@@ -6,12 +6,25 @@ for ever. Mutable behind `apply`: copying on each entry would make a long conver
 
 import msgspec
 
-from brain import changes
+from brain import changes, joining
 from brain.emission import action_key, emissions
-from brain.entries import Act, Decided, Decision, LaneEntry, Spent, Steer, Summarised, Taken, Wait
-from brain.parts import Exchange, Heard, LaneFrozen, SendView, Timer, weight_of
+from brain.entries import (
+    Act,
+    Decided,
+    Decision,
+    Joined,
+    LaneEntry,
+    Moved,
+    Parted,
+    Spent,
+    Steer,
+    Summarised,
+    Taken,
+    Wait,
+)
+from brain.parts import Exchange, Heard, LaneFrozen, Opened, SendView, Timer, weight_of
 from brain.working import ActionView, forget_completed
-from gateway.addresses import Route
+from gateway.addresses import Address, Route
 from gateway.events import (
     ActionEnded,
     ActionFact,
@@ -40,6 +53,7 @@ EXCHANGES_KEPT, EXCHANGES_CUT_TO = 400, 300  # without a summary for so long, th
 OVERHEARD_KEPT = 100
 CLOSED_SENDS_KEPT = 50
 FILES_KEPT = 200
+RECENT_KEPT = 60
 
 
 class LaneState:
@@ -54,6 +68,9 @@ class LaneState:
         self.sends: dict[Ref, SendView] = {}
         self.outgoing: list[Outgoing] = []
         self.routes: dict[str, Route] = {}  # medium -> where somebody last wrote on it; the newest last
+        self.reached: dict[Address, Route] = {}  # in private: where that address last wrote
+        self.recent: list[Opened] = []
+        self.robot_turns = 0  # that robots opened since a person last wrote
         self.interrupts = 0  # events taken that cancel a generation
         self.turns = 0
         self.turns_alone = 0  # since somebody last wrote
@@ -64,16 +81,20 @@ class LaneState:
         self.live = 0  # rises whenever what is in flight looks different
         self.files: dict[str, Attachment] = {}  # by their references, the newest last
         self._files_made = 0
+        self.moved = ""  # the conversation in which it goes on
+        self.left: list[Fact] = []  # what had to be decided somewhere else: when it moved, when an address was parted
+        self.joined: list[str] = []  # conversations that have moved here
+        self.parted: set[Address] = set()  # no longer this person's
+        self.messages = 0
         self._identities = Identities()
         self._seen = Seen()
-        self._messages = 0
 
     def freeze(self) -> LaneFrozen:
         """What an exchange was rendered as is left out: it follows from the rest."""
         return LaneFrozen(
             undecided=self.undecided,
             overheard=self.overheard,
-            exchanges=[Exchange(heard=one.heard, decided=one.decided) for one in self.exchanges],
+            exchanges=[msgspec.structs.replace(one, rendered=None) for one in self.exchanges],
             actions=list(self.actions.values()),
             sends=list(self.sends.items()),
             outgoing=self.outgoing,
@@ -85,24 +106,33 @@ class LaneState:
             outage=self.outage,
             actions_made=self.actions_made,
             live=self.live,
-            messages=self._messages,
+            messages=self.messages,
             identities=self._identities.freeze(),
             seen=self._seen.marks,
             timer=self.timer,
             files=self.files,
             files_made=self._files_made,
+            moved=self.moved,
+            left=self.left,
+            joined=self.joined,
+            recent=self.recent,
+            robot_turns=self.robot_turns,
+            reached=list(self.reached.items()),
+            parted=sorted(self.parted, key=str),
             summary=self.summary,
         )
 
     def thaw(self, frozen: bytes) -> None:
         kept: LaneFrozen = decode(frozen, LaneFrozen)
         self.undecided, self.overheard, self.summary = kept.undecided, kept.overheard, kept.summary
-        self._keep(kept.exchanges)
+        self.keep(kept.exchanges)
         self.actions = {action.key: action for action in kept.actions}
         self.sends, self.outgoing, self.routes = dict(kept.sends), kept.outgoing, kept.routes
         self.interrupts, self.turns, self.turns_alone = kept.interrupts, kept.turns, kept.turns_alone
         self.crashes, self.outage, self.live = kept.crashes, kept.outage, kept.live
-        self.actions_made, self._messages, self.timer = kept.actions_made, kept.messages, kept.timer
+        self.actions_made, self.messages, self.timer = kept.actions_made, kept.messages, kept.timer
+        self.moved, self.left, self.joined, self.parted = kept.moved, kept.left, kept.joined, set(kept.parted)
+        self.reached, self.recent, self.robot_turns = dict(kept.reached), kept.recent, kept.robot_turns
         self.files, self._files_made = kept.files, kept.files_made
         self._identities, self._seen = Identities(kept.identities), Seen(kept.seen)
 
@@ -143,7 +173,7 @@ class LaneState:
                 return self.sends[ref].route if ref in self.sends else self.route
             case fact:
                 action = self.actions.get(fact.action)
-                return action.route if action else self.route
+                return action.route if action and action.by.address not in self.parted else self.route
 
     # --- the fold ----------------------------------------------------------------------------------------------------
 
@@ -159,9 +189,15 @@ class LaneState:
                 self.crashes = self.crashes + 1 if self.undecided else 0
             case Released():
                 self.crashes = max(0, self.crashes - 1)
+            case Moved(to=to):
+                joining.leave(self, to)
+            case Joined():
+                joining.join(self, entry)
+            case Parted():
+                joining.part(self, entry)
             case Summarised():
                 self.summary = entry
-                self._keep([one for one in self.exchanges if one.decided.turn > entry.through])
+                self.keep([one for one in self.exchanges if one.place > entry.through])
             case Spent():
                 pass
             case _:
@@ -173,7 +209,7 @@ class LaneState:
         fact, control = taken.event, taken.attention == "control"
         if isinstance(fact, MessageReceived) and self._identify(fact):
             return
-        heard = Heard(label=self._label(fact), fact=fact, at=taken.at, control=control, files=self._keep_files(fact))
+        heard = Heard(label=self._label(fact), fact=fact, at=taken.at, control=control, files=self.keep_files(fact))
         if isinstance(fact, changes.Change):
             self.interrupts += changes.note(self, heard)
         elif isinstance(fact, MessageReceived) and fact.edited:
@@ -184,6 +220,9 @@ class LaneState:
                 self.overheard.append(heard)
                 del self.overheard[:-OVERHEARD_KEPT]
         else:
+            if isinstance(fact, MessageReceived) and not control:
+                self.recent = [*self.recent[-RECENT_KEPT:], Opened(author=fact.author.address, at=fact.at)]
+                self.robot_turns = self.robot_turns + 1 if fact.robot else 0
             self.undecided.append(heard)
             if isinstance(fact, MessageReceived):
                 changes.gather(self, fact)
@@ -197,15 +236,15 @@ class LaneState:
 
     def _edit(self, heard: Heard, fact: MessageReceived, *, opens: bool) -> None:
         if not changes.replace(self, heard, opens=opens):
-            self._messages += 1
+            self.messages += 1
             original = changes.known(fact.message, self)
             about = original.label if original else ""
             text = original.fact.text if original and isinstance(original.fact, MessageReceived) else fact.before
-            fresh = msgspec.structs.replace(heard, label=f"m{self._messages}", about=about, before=text)
+            fresh = msgspec.structs.replace(heard, label=f"m{self.messages}", about=about, before=text)
             (self.undecided if opens else self.overheard).append(fresh)
         self.interrupts += opens
 
-    def _keep_files(self, fact: Fact) -> tuple[str, ...]:
+    def keep_files(self, fact: Fact) -> tuple[str, ...]:
         """A reference for each that is here."""
         files = (
             fact.files if isinstance(fact, MessageReceived) else (fact.file,) if isinstance(fact, FileOffered) else ()
@@ -224,11 +263,12 @@ class LaneState:
         """Notes the fact, and answers with its short reference."""
         match fact:
             case MessageReceived(edited=edited):
-                self._messages += not edited  # of an edit it is known later whether it is a message of its own
+                self.messages += not edited  # of an edit it is known later whether it is a message of its own
                 self.routes.pop(fact.route.medium, None)
                 self.routes[fact.route.medium] = fact.route
+                self._reach(fact)
                 self.turns_alone = 0
-                return f"m{self._messages}"
+                return f"m{self.messages}"
             case ControlPressed():
                 self._identities.add(fact.identity)
                 self.turns_alone = 0
@@ -247,6 +287,12 @@ class LaneState:
             case _:
                 self._seen.add(fact.ref)
                 return self._note(fact)
+
+    def _reach(self, message: MessageReceived) -> None:
+        if self.is_private:
+            self.parted.discard(message.author.address)
+            self.reached.pop(message.author.address, None)
+            self.reached[message.author.address] = message.route
 
     def _close_send(self, closed: SendClosed) -> None:
         if closed.send in self.sends:
@@ -274,7 +320,8 @@ class LaneState:
         self.turns, self.turns_alone, self.crashes = decided.turn, self.turns_alone + 1, 0
         self.outage = decided.by == "outage"
         waits = [one for one in decided.decisions if isinstance(one, Wait) and one.until is not None]
-        self.timer = Timer(decided.turn, waits[-1].until, waits[-1].reason) if waits and waits[-1].until else None
+        if decided.by != "control":  # what code answers beside it is no turn of the model
+            self.timer = Timer(decided.turn, waits[-1].until, waits[-1].reason) if waits and waits[-1].until else None
         if decided.by == "control":
             self.interrupts += 1  # a generation that runs meanwhile must see what was steered
         outgoing = emissions(self.conversation, decided, self.actions_made)
@@ -287,9 +334,9 @@ class LaneState:
         self.exchanges.append(Exchange(heard=heard, decided=decided))
         self.weight += weight_of(self.exchanges[-1])
         if len(self.exchanges) > EXCHANGES_KEPT:
-            self._keep(self.exchanges[-EXCHANGES_CUT_TO:])
+            self.keep(self.exchanges[-EXCHANGES_CUT_TO:])
 
-    def _keep(self, exchanges: list[Exchange]) -> None:
+    def keep(self, exchanges: list[Exchange]) -> None:
         self.exchanges = exchanges
         self.weight = sum(weight_of(one) for one in exchanges)
 

@@ -45,13 +45,13 @@ def request(state: LaneState, frame: prompt.Frame) -> Request:
 
 def through(state: LaneState) -> int:
     """The last turn that a summary made now would cover."""
-    return _oldest(state)[-1].decided.turn
+    return _oldest(state)[-1].place
 
 
 def made(generation: Generation, covers: int, state: LaneState, *, now: datetime) -> Summarised | None:
     """None where the turns that it covers are no longer the oldest, or where there is nothing usable."""
     text = whole_text(generation.text).strip()
-    first = state.exchanges[0].decided.turn if state.exchanges else 0
+    first = state.exchanges[0].place if state.exchanges else 0
     if not text or generation.cut or not first <= covers:
         return None
     return Summarised(
@@ -69,7 +69,7 @@ def _whose(state: LaneState, covers: int) -> tuple[Address, ...]:
     said = [
         item.fact.author.address
         for exchange in state.exchanges
-        if exchange.decided.turn <= covers
+        if exchange.place <= covers
         for item in exchange.heard
         if isinstance(item.fact, MessageReceived)
     ]
@@ -84,7 +84,10 @@ def _covered(state: LaneState) -> int:
         if left and (left == EXCHANGES_LEFT or tokens > TOKENS_LEFT):
             break
         left += 1
-    return len(state.exchanges) - left
+    gone = len(state.exchanges) - left
+    while 0 < gone < len(state.exchanges) and state.exchanges[gone].place == state.exchanges[gone - 1].place:
+        gone += 1
+    return gone
 
 
 def _oldest(state: LaneState) -> Sequence[Exchange]:

@@ -1,13 +1,14 @@
 """The role of each medium account: both directions, under one lease."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from brain.contacts import Contact, owner
+from brain.contacts import owner
 from frontdesk.console import Console
 from frontdesk.parts import Parts
+from frontdesk.people import Directory
 from gateway import live
 from gateway.addresses import journal_key
 from gateway.broker.protocol import Broker
@@ -32,12 +33,12 @@ class Accounts:
         broker: Broker,
         settings: Settings,
         parts: Parts,
-        people: Sequence[Contact],
+        directory: Directory,
         worker: str,
         opened: dict[str, Medium],
     ) -> None:
         self._broker, self._settings, self._parts = broker, settings, parts
-        self._people, self._worker, self._opened = people, worker, opened
+        self._people, self._worker, self._opened = directory.contacts, worker, opened
         self._slack_made: Medium | None = None  # outlives a restart of its role: it remembers its threads
 
     def roles(self) -> dict[str, Role]:
@@ -62,7 +63,7 @@ class Accounts:
                     self._worker,
                     listen=(web.listen.host, web.listen.port),
                     token=self._parts.token,
-                    person=owner(self._people).name,
+                    person=owner(self._people.settings).name,
                     assistant=self._settings.assistant.name,
                     banner=self._parts.banner,
                     console=Console(self._broker, self._people, self._settings.assistant.name),

@@ -13,12 +13,11 @@ from collections.abc import Collection, Coroutine
 
 from actors.sharing import role_of
 from actors.supervisor import ActionHost
-from brain.contacts import Contacts
 from brain.history import Recalls
 from brain.manager import Manager
 from frontdesk.accounts import Accounts
 from frontdesk.parts import Parts
-from frontdesk.people import key_of, people
+from frontdesk.people import Directory, contacts
 from frontdesk.store import ROLES, is_shared, machine_of, open_broker
 from frontdesk.upkeep import keeper, keeper_key
 from frontdesk.work import Actors
@@ -43,7 +42,7 @@ class App:
     def __init__(self, settings: Settings, parts: Parts, roles: Collection[str] = ROLES) -> None:
         self.settings, self.parts, self.roles = settings, parts, roles
         self.worker = f"{socket.gethostname()}-{os.getpid()}"
-        self.people = people(settings)
+        self.directory = Directory(settings)
         self.broker: Broker | None = None
         self.manager: Manager | None = None
         self.mediums: dict[str, Medium] = {}
@@ -57,6 +56,7 @@ class App:
         """Until cancelled; then every role ends cleanly, within STOP_SECONDS. Raises BrokerUnusable."""
         broker = self.broker = await open_broker(self.settings, self.parts.operator)
         tasks = [asyncio.create_task(role, name=name) for name, role in self._roles(broker).items()]
+        tasks.append(asyncio.create_task(self.directory.follow(broker), name="who is who"))
         self.parts.started()
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -77,11 +77,11 @@ class App:
         settings, shared = self.settings, is_shared(self.settings)
         machine = machine_of(settings.store.path)
         if "mediums" in self.roles:
-            roles |= Accounts(broker, settings, self.parts, self.people, self.worker, self.mediums).roles()
+            roles |= Accounts(broker, settings, self.parts, self.directory, self.worker, self.mediums).roles()
         if "brain" in self.roles:
             roles["brain"] = lambda guard: self._brain(broker, guard)
         if "actors" in self.roles:
-            self._actors = Actors(broker, settings, self.parts, self.people, self.worker)
+            self._actors = Actors(broker, settings, self.parts, self.directory, self.worker)
             roles[f"{role_of(machine)}{os.getpid()}"] = self._actors.run
         if {"brain", "actors"} & {*self.roles}:  # whoever looks into the views
             roles[keeper_key(settings)] = keeper(broker, settings).run
@@ -94,14 +94,15 @@ class App:
             guard,
             self.worker,
             assistant=self.settings.assistant.name,
-            contacts=Contacts(self.people, self.settings.access.unknown, str(self.settings.assistant.timezone)),
+            contacts=contacts(self.settings),
             model=self.parts.brain_model,
             tell=lambda account, signal: broker.signal(live.subject(account), live.payload(signal)),
             operator=self.parts.operator,
             now=utc_now,
             pace=self.parts.pace,
-            notes=Notes(broker, lambda person: key_of(self.people, person.address), utc_now),
+            notes=Notes(broker, self.directory.whose, utc_now),
             recall=Recalls(self.settings.store.path),
+            ambient=frozenset(one.place for one in self.settings.places if one.ambient),
         )
         await self.manager.run()
 

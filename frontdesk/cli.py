@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -112,6 +113,42 @@ def trace(config: Path | None, message: str) -> None:
     _look(config, "trace", message)
 
 
+@main.group(invoke_without_command=True)
+@config_option
+@click.pass_context
+def people(context: click.Context, config: Path | None) -> None:
+    """Who is who; with a command, a change of it. The gateway must run."""
+    context.obj = config
+    if context.invoked_subcommand is None:
+        _look(config, "people", "")
+
+
+@people.command()
+@click.argument("name")
+@click.argument("address")
+@click.pass_obj
+def link(config: Path | None, name: str, address: str) -> None:
+    """ADDRESS (telegram:42) is NAME's: what was said there joins their conversation."""
+    _look(config, "people", shlex.join(["link", name, address]))
+
+
+@people.command()
+@click.argument("address")
+@click.pass_obj
+def unlink(config: Path | None, address: str) -> None:
+    """ADDRESS is nobody's any more: nothing more of their conversation goes there."""
+    _look(config, "people", shlex.join(["unlink", address]))
+
+
+@people.command()
+@click.argument("name")
+@click.argument("into")
+@click.pass_obj
+def merge(config: Path | None, name: str, into: str) -> None:
+    """NAME is the same person as INTO: their conversations become one, for good."""
+    _look(config, "people", shlex.join(["merge", name, into]))
+
+
 def _store(config: Path | None) -> Path:
     """The file that search, rebuild, erase and backup work on."""
     settings = _settings(config)
@@ -160,7 +197,7 @@ def rebuild(config: Path | None) -> None:
 def erase(config: Path | None, address: str, yes: bool) -> None:
     """Erase what ADDRESS (telegram:42) said, and what was made of it, for good. The gateway must not run."""
     from frontdesk.erase import erase as erase_person
-    from frontdesk.people import key_of, people
+    from frontdesk.people import key_of
     from gateway.addresses import Address
     from gateway.broker.sqlite_file import StoreUnusable
     from gateway.keeping import ViewsFailed
@@ -171,7 +208,7 @@ def erase(config: Path | None, address: str, yes: bool) -> None:
         if not yes:
             click.confirm(f"Erase all that {person} said, and the work done for them? It cannot be undone", abort=True)
         settings, store = _settings(config), _store(config)
-        report = asyncio.run(erase_person(store, person, key_of(people(settings), person)))
+        report = asyncio.run(erase_person(store, person, asyncio.run(key_of(settings, person))))
     except (ValueError, StoreUnusable, ViewsFailed, Undecodable) as error:
         raise click.ClickException(str(error)) from error
     click.echo(

@@ -3,18 +3,19 @@
 It folds what is stored, whoever wrote it: so it works beside the brain and without it.
 """
 
-from collections.abc import Sequence
+import shlex
 
 from actors.entries import ActionEntry
 from actors.journal import ActionState
 from brain import prompt
-from brain.contacts import Contact, owner
+from brain.contacts import Contacts, owner
 from brain.controls import status
 from brain.emission import ref_of
 from brain.entries import Act, Decision, LaneEntry, React, Recalled, Speak, Steer, Wait, Withdraw
 from brain.parts import Exchange
 from brain.state import LaneState
 from brain.working import ActionView
+from frontdesk.orders import Orders
 from gateway.broker.protocol import Broker
 from gateway.events import MessageReceived, Ref
 from gateway.journal import Follower
@@ -25,12 +26,20 @@ TURNS_SHOWN = 3
 class Console:
     """Of the owner's conversation: the local page is the owner's alone."""
 
-    def __init__(self, broker: Broker, people: Sequence[Contact], assistant: str) -> None:
+    def __init__(self, broker: Broker, contacts: Contacts, assistant: str) -> None:
         self._broker = broker
-        contact = owner(list(people))
+        contact = owner(contacts.settings)
         self._frame = prompt.Frame(assistant, contact, False)
         conversation = f"p-{contact.key}"
+        self._orders = Orders(broker, contacts.with_book)
         self._lane = Follower(broker, f"log.lane.{conversation}", LaneState(conversation), LaneEntry)
+
+    async def people(self, words: str) -> str:
+        """Who is who; or a change of it: see `frontdesk.orders`."""
+        try:
+            return await self._orders.people(shlex.split(words))
+        except ValueError as error:
+            raise LookupError(f"{words}: {error}") from None
 
     async def trace(self, about: str) -> str:
         """Why: the turns about a message (`m12`, or its identity), or the last few."""
@@ -81,7 +90,7 @@ def _turn(exchange: Exchange, state: LaneState, frame: prompt.Frame) -> str:
     by = f"the model {decided.model}" if decided.by == "model" else f"code ({decided.by})"
     lines = [f"**Turn {decided.turn}**, decided by {by}", "", "Heard:", "", "```", heard or "(nothing new)", "```", ""]
     for n, decision in enumerate(decided.decisions):
-        lines.append(f"- {_decision(decision, state, ref_of(state.conversation, decided, n))}")
+        lines.append(f"- {_decision(decision, state, ref_of(exchange.origin or state.conversation, decided, n))}")
     if decided.why:
         lines.append(f"- on the way: {decided.why}")
     if decided.usage is not None:

@@ -29,7 +29,7 @@ def fails(name):
     except ImportError: return True
 [name for name in {!r} if fails(name)]
 """
-MODEL_SECONDS, SANDBOX_SECONDS, CONNECT_SECONDS = 60.0, 10.0, 10.0
+MODEL_SECONDS, SANDBOX_SECONDS, CONNECT_SECONDS = 60.0, 60.0, 10.0
 
 
 class Finding(Record, frozen=True, kw_only=True):

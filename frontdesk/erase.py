@@ -35,6 +35,7 @@ from gateway.keeping import snapshot_part
 from gateway.notes import NoteAdded, NoteErased, notes_subject
 from gateway.outbox_state import Entry as OutboxEntry
 from gateway.outbox_state import OutboxFrozen
+from gateway.people import ChangePeople
 from gateway.record import Record, decode, encode
 from gateway.seen import erased
 from gateway.snapshots import Gathering, Snapshot, cut
@@ -55,7 +56,7 @@ FROZEN: dict[str, Any] = {
 }
 WORDS: dict[str, Any] = {
     notes_subject(""): NoteAdded | NoteErased,
-    "evt.": Fact,
+    "evt.": Fact | ChangePeople,
     "cmd.out.": OutboxCommand,
     "cmd.act.": ActionCommand,
 }

@@ -42,13 +42,19 @@ def sees(person: str, here: str, there: str) -> bool:
 
 
 class LaneHistory:
-    """`whose` gives the key of a person, the same for all of their addresses; `assistant` is our own name. `store` is
+    """`whose` gives the key of a person, the same for all of their addresses; `home` is where a conversation goes on;
+    `assistant` is our own name. `store` is
     whose views know what a journal has forgotten."""
 
     def __init__(
-        self, broker: Broker, whose: Callable[[Person], str], assistant: str, store: Path | None = None
+        self,
+        broker: Broker,
+        whose: Callable[[Person], str],
+        assistant: str,
+        store: Path | None = None,
+        home: Callable[[str], str] = lambda conversation: conversation,
     ) -> None:
-        self._broker, self._whose, self._assistant, self._store = broker, whose, assistant, store
+        self._broker, self._whose, self._assistant, self._store, self._home = broker, whose, assistant, store, home
 
     async def search(self, by: Person, conversation: str, words: str, *, limit: int = 20) -> list[Line]:
         """See `History.search`."""
@@ -56,7 +62,7 @@ class LaneHistory:
         found: list[Line] = []
         for subject in await self._broker.subjects("log.lane.>"):
             there = subject.removeprefix("log.lane.")
-            if not sees(self._whose(by), conversation, there):
+            if not sees(self._whose(by), self._home(conversation), self._home(there)):
                 continue
             said = await self._said(subject, there)
             if self._takes_part(by, said):

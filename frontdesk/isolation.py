@@ -29,6 +29,11 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def signs_requests(self) -> bool:
+        """Whether granted secrets are used for the code: only a proxy can."""
+        return self.missing is None and self.network == "proxy"
+
+    @property
     def careful(self) -> list[str]:
         """For whoever starts the gateway."""
         if self.refused:

@@ -1,18 +1,70 @@
-"""Who the settings know, and by which key."""
+"""Who the settings know, and who is who in the book that the brain keeps."""
 
-from collections.abc import Sequence
+import asyncio
+import logging
 
 import msgspec
 
-from brain.contacts import Contact, contact_key, owner
-from gateway.addresses import Address, journal_key
+from brain.contacts import Contact, Contacts, Unknown, contact_key, owner
+from brain.people import PeopleEntry, PeopleState
+from gateway import live
+from gateway.addresses import Address
+from gateway.broker.protocol import Broker, Unconfirmed
+from gateway.broker.sqlite import SqliteBroker
+from gateway.events import Person
+from gateway.journal import Follower, fold_stored
+from gateway.people import BOOK
 from gateway.settings import Settings
 
+log = logging.getLogger(__name__)
 
-def key_of(known: Sequence[Contact], address: Address) -> str:
-    """Of the person with that address, the same for all of their addresses."""
-    found = next((one.key for one in known if address in one.addresses), None)
-    return found or f"guest-{journal_key(str(address))}"
+LOOK_AGAIN_SECONDS = 30.0  # a signal may be lost
+
+
+def contacts(settings: Settings, book: PeopleState | None = None) -> Contacts:
+    def unknown(medium: str) -> Unknown:
+        return getattr(settings.access, medium, None) or settings.access.unknown
+
+    return Contacts(people(settings), unknown, str(settings.assistant.timezone), book)
+
+
+class Directory:
+    """Who is who, for the parts of a process that only look it up; a moment behind the brain."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.contacts = contacts(settings, PeopleState())
+
+    def whose(self, person: Person) -> str:
+        """The key of a person, the same for all of their addresses."""
+        return self.contacts.key_of(person.address)
+
+    async def follow(self, broker: Broker) -> None:
+        book = Follower(broker, BOOK, self.contacts.book, PeopleEntry)
+        changed = asyncio.Event()
+        unwatch = broker.watch(live.PEOPLE, lambda _: changed.set())
+        try:
+            while True:
+                changed.clear()
+                try:
+                    await book.now()
+                except Unconfirmed as error:
+                    log.warning("the book of people cannot be read now: %s", error)
+                try:
+                    async with asyncio.timeout(LOOK_AGAIN_SECONDS):
+                        await changed.wait()
+                except TimeoutError:
+                    pass
+        finally:
+            unwatch()
+
+
+async def key_of(settings: Settings, address: Address) -> str:
+    """As it is stored, while no gateway runs. Raises StoreUnusable, Unconfirmed, Undecodable."""
+    broker = SqliteBroker(settings.store.path)
+    try:
+        return contacts(settings, await fold_stored(broker, BOOK, PeopleState(), PeopleEntry)).key_of(address)
+    finally:
+        await broker.close()
 
 
 def people(settings: Settings) -> list[Contact]:
@@ -24,6 +76,7 @@ def people(settings: Settings) -> list[Contact]:
             role=one.role,
             addresses=one.addresses,
             timezone=str(one.timezone or settings.assistant.timezone),
+            language=one.language,
         )
         for one in settings.contacts
     ]

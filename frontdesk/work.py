@@ -20,12 +20,11 @@ from actors.sandbox.stubs import Stub
 from actors.sharing import Alone, Beside
 from actors.supervisor import ActionHost
 from actors.workshop import Box, Caller, Limits, Primitive, Workshop
-from brain.contacts import Contact
 from frontdesk import packages
 from frontdesk.history import LaneHistory, sees
 from frontdesk.isolation import Choice, choose
 from frontdesk.parts import Parts
-from frontdesk.people import key_of
+from frontdesk.people import Directory
 from frontdesk.store import is_shared, machine_of, workspaces
 from gateway.broker.protocol import Broker, Shared, Unconfirmed
 from gateway.clock import utc_now
@@ -38,16 +37,21 @@ from gateway.settings import Settings
 if TYPE_CHECKING:
     from actors.sandbox.words import Happening
 
+UNSIGNED = 'sandbox.secrets are not used: that needs isolation, and sandbox.network = "proxy".'
 FREEZE_SECONDS = 10.0  # without a word from its holder a sandbox stands still
 END_SECONDS = 900.0  # and ends, where another machine takes over what it belongs to
 
 
 class Actors:
-    def __init__(
-        self, broker: Broker, settings: Settings, parts: Parts, people: Sequence[Contact], worker: str
-    ) -> None:
-        self._broker, self._settings, self._parts, self._people, self._worker = broker, settings, parts, people, worker
-        self._notes = Notes(broker, self._whose, utc_now)
+    def __init__(self, broker: Broker, settings: Settings, parts: Parts, directory: Directory, worker: str) -> None:
+        self._broker, self._settings, self._parts, self._people, self._worker = (
+            broker,
+            settings,
+            parts,
+            directory,
+            worker,
+        )
+        self._notes = Notes(broker, directory.whose, utc_now)
         self.host: ActionHost | None = None
 
     async def run(self, guard: Guard) -> None:
@@ -55,6 +59,8 @@ class Actors:
         choice = await choose(settings.sandbox)
         for line in choice.careful:
             self._parts.operator(line)
+        if settings.sandbox.secrets and not choice.signs_requests:
+            self._parts.operator(UNSIGNED)
         work = self._workshop(guard, choice)
         machine = machine_of(settings.store.path)
         sharing = Beside(cast(Shared, broker), guard.lease, machine) if is_shared(settings) else Alone(broker)
@@ -63,6 +69,7 @@ class Actors:
 
     def _workshop(self, guard: Guard, choice: Choice) -> Workshop:
         primitives, secrets = self._primitives(choice), self._settings.sandbox.secrets
+        signed = [(one.name, one.host) for one in secrets if choice.signs_requests]
         folder = workspaces(self._settings.store.path)
         return Workshop(
             model=self._parts.actor_model,
@@ -72,7 +79,7 @@ class Actors:
             now=utc_now,
             operator=self._parts.operator,
             notes=self._noted,
-            told=packages.told(self._settings, choice) + actor_prompt.granted((one.name, one.host) for one in secrets),
+            told=packages.told(self._settings, choice) + actor_prompt.granted(signed),
             waiting=lambda key, after: cast(ActionHost, self.host).waiting(key, after),
             check=guard.check,
             keep=partial(store_blob, self._broker),
@@ -84,8 +91,12 @@ class Actors:
         broker, settings = self._broker, self._settings
         return [
             contact_cards.find(self._cards),
-            transcripts.search(LaneHistory(broker, self._whose, settings.assistant.name, settings.store.path)),
-            *task_primitives.reading(task_primitives.Tasks(broker, self._whose, self._sees)),
+            transcripts.search(
+                LaneHistory(
+                    broker, self._people.whose, settings.assistant.name, settings.store.path, self._people.contacts.home
+                )
+            ),
+            *task_primitives.reading(task_primitives.Tasks(broker, self._people.whose, self._sees)),
             *note_primitives.keeping(self._notes, self._in_private),
             *package_primitives.installing(settings.sandbox.install, packages.Installer(settings, choice)),
             *self._parts.primitives,
@@ -131,19 +142,19 @@ class Actors:
 
     # --- what primitives and briefs are told -------------------------------------------------------------------------
 
-    def _whose(self, person: Person) -> str:
-        """The key of a person, the same for all of their addresses."""
-        return key_of(self._people, person.address)
-
     def _sees(self, person: Person, here: str, there: str) -> bool:
-        return sees(self._whose(person), here, there)
+        home = self._people.contacts.home
+        return sees(self._people.whose(person), home(here), home(there))
 
     def _in_private(self, caller: Caller) -> bool:
-        return caller.conversation == f"p-{self._whose(caller.by)}"
+        return self._is_theirs(caller.by, caller.conversation)
+
+    def _is_theirs(self, person: Person, conversation: str) -> bool:
+        return self._people.contacts.home(conversation) == f"p-{self._people.whose(person)}"
 
     async def _noted(self, person: Person, conversation: str) -> tuple[str, ...]:
         """For the brief of their work: not where others would hear them."""
-        if conversation != f"p-{self._whose(person)}":
+        if not self._is_theirs(person, conversation):
             return ()
         try:
             return tuple(note.text for note in await self._notes.of(person))
@@ -153,5 +164,5 @@ class Actors:
     def _cards(self, caller: Caller) -> list[contact_cards.Card]:
         return [
             contact_cards.Card(name=person.name, addresses=tuple(str(address) for address in person.addresses))
-            for person in self._people
+            for person in self._people.contacts.everyone()
         ]

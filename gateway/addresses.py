@@ -4,6 +4,7 @@ import re
 
 from gateway.record import Record
 
+UNVERIFIED = "UNVERIFIED"  # before the user of an address that anybody could have written from
 _KEY = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -15,6 +16,11 @@ class Address(Record, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return f"{self.medium}:{self.user}"
+
+    @property
+    def vouched(self) -> bool:
+        """False where the medium could not tell whether they are who they say."""
+        return not self.user.startswith(f"{UNVERIFIED}:")
 
     @classmethod
     def parse(cls, text: str) -> "Address":

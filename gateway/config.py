@@ -29,6 +29,7 @@ from gateway.settings import (
     MediumsSettings,
     ModelSettings,
     PackageName,
+    Place,
     Secret,
     Settings,
     StoreSettings,
@@ -42,6 +43,7 @@ from gateway.settings import (
     known_keys,
     mail_address,
     package_name,
+    place,
     without_none,
 )
 
@@ -109,6 +111,7 @@ class _Reader:
             Address: _address,
             HostName: host_name,
             HostPattern: host_pattern,
+            Place: place,
             PackageName: package_name,
             BrokerUrl: broker_url,
             HttpUrl: http_url,

@@ -48,7 +48,7 @@ class MessageReceived(Tagged, frozen=True, kw_only=True):
     """`identity` is the platform's own (account, kind, id, version), good for ever.
 
     `addressed` is False for what calls nobody here. `by_name` is False where only its place makes it addressed: a
-    thread that the assistant takes part in, where people speak with each other too.
+    thread that the assistant takes part in, where people speak with each other too. `robot`: no person wrote it.
 
     An edit is a version of its own, with the new words whole; `before` is what it said until then, where that is
     known, and `edited` tells it from a message.
@@ -62,6 +62,7 @@ class MessageReceived(Tagged, frozen=True, kw_only=True):
     private: bool = True
     addressed: bool = True
     by_name: bool = True
+    robot: bool = False
     files: tuple[Attachment, ...] = ()
     album: Album | None = None
     edited: bool = False

@@ -56,6 +56,7 @@ class TurnDecided(Tagged, frozen=True, kw_only=True):
 
 
 AGAIN = "again"
+PEOPLE = "people"  # the book of people has changed
 
 LiveSignal = Typing | ActionsShown | TurnDecided
 

@@ -28,7 +28,6 @@ NOT_YET = frozenset(
         "model.actor.tool_calls = 'schema'",
         "mediums.slack.signing_secret",
         "mediums.slack.listen",
-        "access.unknown = 'pair'",
     }
 )
 
@@ -105,6 +104,17 @@ def host_pattern(text: str) -> HostPattern:
     if text != "*" and not re.fullmatch(r"([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?\.)+[a-z][a-z0-9-]*", name):
         raise ValueError(f'"{text}" is no name of a host: write it as in "api.example.org" or "*.example.org"')
     return HostPattern(text.lower())
+
+
+Place = NewType("Place", str)
+
+
+def place(text: str) -> Place:
+    """`slack:C024BE91L`, `telegram:-1001234`. Raises ValueError."""
+    medium, colon, room = text.strip().partition(":")
+    if not (medium in ("slack", "telegram", "email") and colon and room):
+        raise ValueError(f'"{text}" is no place: write medium:room, as in "slack:C024BE91L" or "telegram:-1001234"')
+    return Place(text.strip())
 
 
 HostName = NewType("HostName", str)
@@ -245,10 +255,26 @@ class ContactSettings(Table, frozen=True, kw_only=True):
     addresses: tuple[Address, ...]
     role: Literal["owner", "member", "guest"] = "member"
     timezone: ZoneInfo | None = None
+    language: str = ""
+
+
+Unknown = Literal["ignore", "pair", "reply"]
 
 
 class AccessSettings(Table, frozen=True, kw_only=True):
-    unknown: Literal["ignore", "reply"] = "ignore"
+    """What becomes of strangers: `unknown`, or what their medium says."""
+
+    unknown: Unknown = "ignore"
+    telegram: Unknown | None = None
+    slack: Unknown | None = None
+    email: Unknown | None = None
+
+
+class PlaceSettings(Table, frozen=True, kw_only=True):
+    """A shared place. `ambient`: the model hears all that is said there, and decides whether it is its business."""
+
+    place: Place
+    ambient: bool = False
 
 
 class ActorsSettings(Table, frozen=True, kw_only=True):
@@ -304,6 +330,7 @@ class Settings(Table, frozen=True, kw_only=True):
     mediums: MediumsSettings = MediumsSettings(web=WebSettings())
     contacts: tuple[ContactSettings, ...] = ()
     access: AccessSettings = AccessSettings()
+    places: tuple[PlaceSettings, ...] = ()
     actors: ActorsSettings = ActorsSettings()
     sandbox: SandboxSettings = SandboxSettings()
 

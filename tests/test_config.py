@@ -253,7 +253,7 @@ def test_a_mistake_does_not_show_what_may_be_a_secret(refusal, text):
         ("[model]\nactor = 3", "model.actor: must be a table, with its keys below it"),
         ("model = 3", "model: must be a table, with its keys below it"),
         ("[sandbox]\nallow_unisolated = 'yes'", 'sandbox.allow_unisolated = "yes": must be true or false'),
-        ("[access]\nunknown = 'welcome'", 'access.unknown = "welcome": must be "ignore" or "reply"'),
+        ("[access]\nunknown = 'welcome'", 'access.unknown = "welcome": must be "ignore" or "pair" or "reply"'),
         (
             "[broker]\nurl = 'redis://x'",
             'broker.url: must be "sqlite", or where a NATS server listens: write "nats://host:4222"',

@@ -37,6 +37,12 @@ def test_isolated_code_needs_no_word_but_the_network_of_the_host_does() -> None:
     assert "reaches all" in choice(missing=None, allowed=False, network="host").careful[0]
 
 
+def test_secrets_are_used_where_there_is_a_proxy() -> None:
+    assert choice(missing=None, allowed=False).signs_requests
+    assert not choice(missing=MISSING, allowed=True).signs_requests
+    assert not choice(missing=None, allowed=False, network="host").signs_requests
+
+
 async def test_an_interpreter_that_does_not_run_is_named_with_its_mend(tmp_path: Path) -> None:
     found = await probe(str(tmp_path / "python"))
     assert isinstance(found, Unavailable)

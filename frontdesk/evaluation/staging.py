@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-from brain.attention import attention
+from brain.attention import Manner, attention
 from brain.contacts import Contact
 from brain.entries import Act, Decided, Decision, Speak, Taken
 from brain.prompt import Frame
@@ -150,7 +150,7 @@ class _Stage:
     # --- the fold ----------------------------------------------------------------------------------------------------
 
     def _hears(self, fact: Fact) -> None:
-        self.state.apply(Taken(event=fact, at=self.at, attention=attention(fact, self.state)))
+        self.state.apply(Taken(event=fact, at=self.at, attention=attention(fact, self.state, Manner())))
 
     def _decides(self, *decisions: Decision) -> None:
         """Also of nothing, if something was heard that nobody answered."""

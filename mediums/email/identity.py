@@ -11,11 +11,9 @@ Everyone else gets an address with UNVERIFIED in it. No contact can have that: a
 import re
 from typing import NamedTuple
 
-from gateway.addresses import Address
+from gateway.addresses import UNVERIFIED, Address
 from mediums.email.account import MEDIUM
 from mediums.email.headers import Fields, Mailbox, mailboxes, only_mailbox
-
-UNVERIFIED = "UNVERIFIED"
 
 # They write their results below their own Received line, and take out what claims to be from them.
 _BELOW_THEIR_LINE = frozenset({"mx.google.com"})

@@ -36,6 +36,7 @@ class Console(Protocol):
     async def trace(self, about: str) -> str: ...
     async def code(self, about: str) -> str: ...
     async def actions(self) -> str: ...
+    async def people(self, words: str) -> str: ...
 
 
 class LocalMedium:
@@ -243,3 +244,5 @@ class LocalMedium:
                 return await console.code(look.about)
             case "actions":
                 return await console.actions()
+            case "people":
+                return await console.people(look.about)

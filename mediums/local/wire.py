@@ -23,7 +23,7 @@ _SAID = f"{ACCOUNT}/message/"
 
 Where = Literal["web", "terminal"]
 PressVerb = Literal["ask", "pause", "resume", "stop", "answer"]
-LookAt = Literal["trace", "code", "actions"]
+LookAt = Literal["trace", "code", "actions", "people"]
 
 Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{8,64}$")]
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from brain.attention import attention
+from brain.attention import Manner, attention
 from brain.contacts import Contact
 from brain.entries import Act, Decided, Decision, Taken
 from brain.prompt import Frame
@@ -33,7 +33,7 @@ class Talk:
 
     def hears(self, fact: Fact) -> Fact:
         self.now += timedelta(seconds=1)
-        self.state.apply(Taken(event=fact, at=self.now, attention=attention(fact, self.state)))
+        self.state.apply(Taken(event=fact, at=self.now, attention=attention(fact, self.state, Manner())))
         return fact
 
     def says(self, text: str, by: Person = ANA, at: Route | None = None, **more: object) -> MessageReceived:

@@ -39,6 +39,9 @@ class Notes:
     async def actions(self) -> str:
         return "- nothing"
 
+    async def people(self, words: str) -> str:
+        return "- Ana"
+
 
 class House:
     def __init__(self, broker: SqliteBroker, medium: LocalMedium) -> None:

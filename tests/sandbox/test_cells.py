@@ -170,10 +170,10 @@ async def test_the_environment_is_minimal_and_the_folder_the_workspace(
 ) -> None:
     monkeypatch.setenv("GATEWAY_TOKEN", "a secret")
     done = await desk.run("import os\n(os.getcwd(), os.environ['HOME'], sorted(os.environ))")
-    names = {"HOME", "LANG", "MPLBACKEND", "OPENBLAS_NUM_THREADS", "PATH"}
+    names = {"HOME", "LANG", "MPLBACKEND", "OPENBLAS_NUM_THREADS", "PATH", "PYTHONPATH"}
     folder, home, found = ast.literal_eval(done.value)
     assert folder == home == ("/workspace" if desk.sandbox.tier == "hardened" else str(desk.sandbox.workspace))
-    assert {*found} - {"PWD", "TMPDIR", "USER"} == names
+    assert {*found} - {"MPLCONFIGDIR", "PWD", "TMPDIR", "USER", "XDG_CACHE_HOME"} == names
 
 
 async def test_no_file_of_the_gateway_is_open_inside(desk: Desk, tmp_path: Path) -> None:

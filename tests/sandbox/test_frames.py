@@ -1,15 +1,20 @@
 """Whatever comes in from a sandbox is a frame, or the end of that connection: nothing else can happen."""
 
 import asyncio
+import contextlib
 import json
 import random
+from pathlib import Path
 
 import pytest
 
+from actors.sandbox.connection import connect
+from actors.sandbox.folder import Folder
 from actors.sandbox.frames import NotAFrame, from_session, from_zygote, read
 from actors.sandbox.worker.wire import FRAME_BYTES_MAX, HEADER
+from tests.sandbox.conftest import MakeDesk
 
-SEED, ROUNDS = 20_260_101, 3_000
+SEED, ROUNDS, WORKER_ROUNDS = 20_260_101, 3_000, 60
 KINDS = ("hello", "caughtup", "out", "done", "rpc", "names", "ready", "forked", "ended", "exec", "beat", "", "Out")
 KEYS = ("cell", "position", "text", "status", "value", "rpc", "method", "args", "kwargs", "session", "pid", "names")
 GOOD = (
@@ -70,3 +75,26 @@ async def test_a_frame_that_is_too_long_is_refused_before_it_is_read() -> None:
     reader.feed_data(HEADER.pack(FRAME_BYTES_MAX + 1))
     with pytest.raises(NotAFrame, match="more than"):
         await asyncio.wait_for(read(reader, from_session), 5)
+
+
+async def test_a_worker_that_hears_anything_goes_on_for_its_host(make_desk: MakeDesk, tmp_path: Path) -> None:
+    """Whoever reaches its sockets: what is no host's frame ends that connection, and nothing else."""
+    first = make_desk(tmp_path)
+    await first.run("kept = 42", stateful=True)
+    await first.sandbox.close()
+    chance = random.Random(SEED)
+    good = [{"t": "names"}, {"t": "recorded", "cell": "c", "shown": -1}, {"t": "reply", "rpc": "x"}, {"t": "heard"}]
+    run = Folder(tmp_path).run
+    for number in range(WORKER_ROUNDS):
+        _, writer = await connect(run, ("s1", "z")[number % 2])
+        for _ in range(5):
+            data = body(chance) if chance.random() < 0.7 else json.dumps(chance.choice(good)).encode()
+            writer.write(HEADER.pack(len(data) if chance.random() < 0.9 else chance.choice((1, 2**32 - 1))) + data)
+        writer.write(HEADER.pack(200_000) + b"[" * 200_000)
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+    desk = make_desk(tmp_path)
+    assert (await desk.sandbox.attach()).stateful
+    ended = await desk.end(await desk.begin("kept", stateful=True, cell="after"))
+    assert getattr(ended, "value", ended) == "42"

@@ -1,6 +1,7 @@
 """SE05: what leaves a sandbox is what the operator allows, to the addresses that were checked."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from actors.sandbox.gate.outside import Streams
 from actors.sandbox.gate.policy import Grant, Policy, Refused, is_public
 from actors.sandbox.gate.proxy import Proxy
 
+BYTES_MAX = 1 << 20
 PUBLIC = "93.184.216.34"
 GRANT = Grant(name="key", host="keyed.test.example", header="Authorization", value="Bearer a-secret")
 INSIDE = [
@@ -83,13 +85,20 @@ class Net:
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         self.heard.append(head)
+        if b" /endless " in head:
+            with contextlib.suppress(OSError):
+                writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+                while True:
+                    writer.write(b"x" * 10_000)
+                    await writer.drain()
         if b" /redirect " in head:
             writer.write(b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n")
         else:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
         await writer.drain()
         writer.close()
-        await writer.wait_closed()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
 
 
 @pytest_asyncio.fixture
@@ -182,6 +191,18 @@ async def test_se05_a_redirect_is_a_request_of_its_own(proxy: Path, net: Net) ->
     assert b"302 Found" in await said(proxy, get("http://ok.test.example/redirect"))
     assert (await said(proxy, get("http://169.254.169.254/"))).startswith(b"HTTP/1.1 403 ")
     assert net.connected == [(PUBLIC, 80)]
+
+
+async def test_se05_a_body_without_an_end_is_cut_off(net: Net, tmp_path: Path) -> None:
+    made = Proxy(
+        Policy(allow=("*.test.example",)), tmp_path / "log", key=tmp_path / "key", outside=net, bytes_max=BYTES_MAX
+    )
+    await made.open(tmp_path / "proxy", tmp_path / "trusted.pem")
+    try:
+        answer = await said(tmp_path / "proxy", get("http://ok.test.example/endless"))
+        assert BYTES_MAX / 2 < len(answer) < BYTES_MAX * 2
+    finally:
+        await made.close()
 
 
 async def test_se05_a_name_that_leads_elsewhere_the_second_time(proxy: Path, net: Net) -> None:

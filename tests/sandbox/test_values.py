@@ -16,7 +16,8 @@ from . import Figure
 figures = {}
 def get_fignums(): return list(figures)
 def figure(number=1): return figures.setdefault(number, Figure())
-def close(what): figures.clear()
+def close(what):
+    for number in [number for number, figure in figures.items() if what in ("all", figure)]: del figures[number]
 """,
     "pandas.py": """
 class DataFrame:
@@ -48,6 +49,13 @@ async def test_figures_that_were_only_drawn_are_saved_too(desk: Desk) -> None:
     await desk.end(cell)
     expected = "drawn\n<picture saved as figure-1.png>\n<picture saved as figure-2.png>\n"
     assert desk.sandbox.peek(cell) == expected
+
+
+async def test_a_figure_that_was_drawn_and_is_the_value_is_saved_once(desk: Desk) -> None:
+    await prepared(desk)
+    cell = await desk.begin("import matplotlib.pyplot as plt\nplt.figure(2)\nplt.figure(1)")
+    assert getattr(await desk.end(cell), "value", "") == "<picture saved as figure-1.png>"
+    assert desk.sandbox.peek(cell) == "<picture saved as figure-2.png>\n"
 
 
 async def test_a_table_is_text_with_its_size(desk: Desk) -> None:

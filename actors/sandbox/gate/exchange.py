@@ -37,10 +37,10 @@ Heard = h11.Event | type[h11.PAUSED]
 class Line:
     """One side's connection: events of HTTP in and out. Raises OSError when too much has passed."""
 
-    def __init__(self, role: type[h11.CLIENT] | type[h11.SERVER], streams: Streams) -> None:
+    def __init__(self, role: type[h11.CLIENT] | type[h11.SERVER], streams: Streams, bytes_max: int = BYTES_MAX) -> None:
         self.http = h11.Connection(role, max_incomplete_event_size=HEAD_BYTES)
         self.reader, self.writer = streams
-        self._left = BYTES_MAX
+        self._left = bytes_max
 
     async def hear(self, seconds: float = IDLE_SECONDS) -> Heard:
         """Raises h11.RemoteProtocolError for what is none, TimeoutError when nothing comes."""

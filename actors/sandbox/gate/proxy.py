@@ -38,9 +38,12 @@ INTERNET = Internet()
 class Proxy:
     """Opened and closed with the host's hold on the sandbox. `log` is a file with a line for each request."""
 
-    def __init__(self, policy: Policy, log: Path, *, key: Path, outside: Outside = INTERNET) -> None:
-        """`key`: where the sandbox's authority is kept, out of its reach."""
+    def __init__(
+        self, policy: Policy, log: Path, *, key: Path, outside: Outside = INTERNET, bytes_max: int = BYTES_MAX
+    ) -> None:
+        """`key`: where the sandbox's authority is kept, out of its reach. `bytes_max`: what one connection may pass."""
         self._policy, self._log, self._key, self._outside = policy, log, key, outside
+        self._bytes_max = bytes_max
         self._authority: Authority | None = None
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
@@ -71,7 +74,7 @@ class Proxy:
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
-        near = Line(h11.SERVER, (reader, writer))
+        near = Line(h11.SERVER, (reader, writer), self._bytes_max)
         try:
             if len(self._open) > CONNECTIONS_MAX:
                 await near.refuse(503, f"{CONNECTIONS_MAX} connections are open already")
@@ -115,7 +118,7 @@ class Proxy:
         far = await self._far(asked.host, asked.port, tls=asked.tls)
         self._note("passed", f"{asked.method} {asked.host}:{asked.port} at {_name(far)}{_with(grant)}")
         try:
-            await exchange(near, Line(h11.CLIENT, far), onward, last=True)
+            await exchange(near, Line(h11.CLIENT, far, self._bytes_max), onward, last=True)
         finally:
             await end(far[1])
 
@@ -141,7 +144,7 @@ class Proxy:
                 return
             self._note("passed", f"CONNECT {host}:{asked.port} at {_name(far)}")
             far[1].write(hello)
-            left = [BYTES_MAX]
+            left = [self._bytes_max]
             await asyncio.gather(
                 pump(near.reader, far[1], left), pump(far[0], near.writer, left), return_exceptions=True
             )
@@ -166,11 +169,11 @@ class Proxy:
         ours, theirs = socket.socketpair()
         outer = await asyncio.open_connection(sock=theirs)
         outer[1].write(hello)
-        left = [BYTES_MAX]
+        left = [self._bytes_max]
         inward = asyncio.create_task(pump(near.reader, outer[1], left))
         outward = asyncio.create_task(pump(outer[0], near.writer, left))
         try:
-            inner = Line(h11.SERVER, await accepted(ours, self._authority.serving(host)))
+            inner = Line(h11.SERVER, await accepted(ours, self._authority.serving(host)), self._bytes_max)
             try:
                 await self._requests(inner, host)
             finally:
@@ -195,7 +198,7 @@ class Proxy:
                 asked = within(request, host)
                 onward = signed(request, asked, grant, last=False)
                 if far is None or far.reader.at_eof():
-                    far, old = Line(h11.CLIENT, await self._far(host, HTTPS, tls=True)), far
+                    far, old = Line(h11.CLIENT, await self._far(host, HTTPS, tls=True), self._bytes_max), far
                     if old is not None:
                         await end(old.writer)
                 self._note("passed", f"{asked.method} https://{host}{asked.path.partition('?')[0]}{_with(grant)}")

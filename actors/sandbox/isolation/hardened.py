@@ -51,6 +51,7 @@ TEXTS = {
     "/etc/group": f"actor:x:{UID_INSIDE}:\n",
 }
 PROXY_NAMES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://127.0.0.1:{PORT}")
+IN_TMP = {"TMPDIR": "/tmp", "XDG_CACHE_HOME": "/tmp/.cache", "MPLCONFIGDIR": "/tmp/.matplotlib"}  # noqa: S108
 NO_NAMES = {"/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n", "/etc/nsswitch.conf": "hosts: files\n"}
 
 
@@ -107,7 +108,7 @@ class Hardened:
         }
         return Launch(
             command=(sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(order)),
-            environment={"PATH": path_of(python), "HOME": WORKSPACE, "USER": "actor", "TMPDIR": "/tmp"}  # noqa: S108
+            environment={"PATH": path_of(python), "HOME": WORKSPACE, "USER": "actor", **IN_TMP}
             | (PROXY_NAMES | dict.fromkeys(trust.NAMES, f"{GATE}/{folder.trusted.name}") if relay else {}),
             run=RUN,
             workspace=WORKSPACE,

@@ -18,11 +18,21 @@ import time
 from typing import Any, Protocol
 
 from .outbox import Outbox
-from .wire import Frame, Peer, pack
+from .wire import Fields, Frame, Peer, checked, pack
 
 READ_BYTES = 1 << 16
 PIPE_BYTES = 1 << 20
 LINK_FAILED = 70
+FIELDS: Fields = {
+    "exec": {"cell": str, "code": str},
+    "reply": {"rpc": str, "value": object, "error": str | None},
+    "interrupt": {"cell": str, "hard": bool},
+    "recorded": {"cell": str, "shown": int},
+    "names": {},
+    "save": {"seconds": int | float},
+    "load": {},
+    "stop": {},
+}
 
 
 class Listener(Protocol):
@@ -175,7 +185,7 @@ class Link(threading.Thread):
             return
         try:
             for frame in self._peer.receive():
-                self._take(frame)
+                self._take(checked(frame, FIELDS))
         except ConnectionError:
             self._detach()
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 UNKNOWN = "outcome unknown"
+HOW = "Calls return at once: get the answer with `await`, or with `.result()` in plain code and threads."
 
 
 class RemoteError(Exception):
@@ -156,8 +157,15 @@ class Primitives:
     @property
     def __doc__(self) -> str:  # type: ignore[override]
         """What there is to know of this call, or of all below."""
+        import textwrap
+
         found = [self._stubs[method] for method in self._known()]
-        text = "\n\n".join(f"primitives.{signature}\n    {doc}" for signature, doc in found)
+        indent = " " * 4
+        text = "\n\n".join(
+            f"primitives.{signature}\n{textwrap.fill(doc, 100, initial_indent=indent, subsequent_indent=indent)}"
+            for signature, doc in found
+        )
+        text += f"\n\n{HOW}" if found else ""
         return text or f"there is no primitives.{self._path}; there are: {', '.join(self._stubs)}"
 
     def _known(self) -> list[str]:

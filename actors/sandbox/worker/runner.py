@@ -12,7 +12,6 @@ import builtins
 import gc
 import inspect
 import os
-import pydoc
 import signal
 import sys
 import threading
@@ -237,6 +236,8 @@ def _help(*things: object) -> None:
     if len(things) == 1 and isinstance(things[0], Primitives):
         print(things[0].__doc__)  # noqa: T201 - that is what help does
     elif things:
+        import pydoc  # a megabyte, for what is seldom asked
+
         pydoc.help(*things)
     else:
         print("help(primitives) shows what can be called; help(thing) explains one thing.")  # noqa: T201

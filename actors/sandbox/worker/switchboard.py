@@ -4,13 +4,9 @@ Rule: a cell ends when the calls that nobody kept are answered too, so that a ba
 done, and its error seen. A call kept in a variable of a stateful session may be looked at in a later cell.
 """
 
-import datetime
-import decimal
 import os
-import pathlib
 import queue
 import secrets
-import uuid
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -85,7 +81,15 @@ def _starts_a_worker(method: str) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no word for, as something that it has: a path as text, a set as a list, an array as lists."""
+    """What JSON has no word for, as something that it has: a path as text, a set as a list, an array as lists.
+
+    What knows such values is imported here: most code has none, and every idle session would keep it in memory.
+    """
+    import datetime
+    import decimal
+    import pathlib
+    import uuid
+
     match value:
         case pathlib.PurePath() | uuid.UUID() | decimal.Decimal():
             return str(value)

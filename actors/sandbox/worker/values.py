@@ -22,7 +22,10 @@ def shown(value: Any) -> str:
         return ""
     home = type(value).__module__.partition(".")[0]
     if home == "matplotlib" and (figure := _figure(value)) is not None:
-        return _saved(figure)
+        saved = _saved(figure)
+        if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+            pyplot.close(figure)  # or it would be saved once more, as one that is still open
+        return saved
     if home == "PIL" and hasattr(value, "save"):
         return _saved(value)
     if home == "pandas" and hasattr(value, "to_string"):

@@ -15,6 +15,15 @@ FRAME_BYTES_MAX = 16 << 20
 READ_BYTES = 1 << 18
 
 Frame = dict[str, Any]
+Fields = dict[str, dict[str, Any]]  # by what a frame says it is: the types of what else is in it
+
+
+def checked(frame: Frame, fields: Fields) -> Frame:
+    """Raises ConnectionAbortedError for one that is not among them: whoever sent it is no host."""
+    needed = fields.get(frame["t"]) if isinstance(frame.get("t"), str) else None
+    if needed is None or not all(name in frame and isinstance(frame[name], kind) for name, kind in needed.items()):
+        raise ConnectionAbortedError("no frame of a host")
+    return frame
 
 
 def clean(text: str) -> str:
@@ -91,7 +100,7 @@ class Peer:
         del self._received[:end]
         try:
             frame = json.loads(body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ConnectionAbortedError("not JSON") from error
         if not isinstance(frame, dict):
             raise ConnectionAbortedError("not a JSON object")

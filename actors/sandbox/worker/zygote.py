@@ -25,13 +25,20 @@ from typing import NoReturn
 
 from . import relay, session
 from .system import adopt_orphans, end_all_below, free_all_below, halt_all_below
-from .wire import Frame, Peer, pack
+from .wire import Fields, Frame, Peer, checked, pack
 
 BACKLOG = 8
 RELAYS_MAX = 20
 LOOK_SECONDS_MAX = 60.0
 UNSENT_BYTES_MAX = 1 << 20
 DOOR = "z"
+FIELDS: Fields = {
+    "fork": {"stateful": bool},
+    "beat": {"holder": str},
+    "pause": {},
+    "resume": {},
+    "heard": {"session": str},
+}
 
 
 def main() -> None:
@@ -203,6 +210,7 @@ class Zygote:
                 return
             self._peer.flush()
             for frame in self._peer.receive():
+                checked(frame, FIELDS)
                 if frame["t"] == "fork":
                     self._fork(stateful=frame["stateful"])
                 elif frame["t"] == "beat":

@@ -1,0 +1,129 @@
+"""Two conversations of one person become one, and an address that is somebody else's again leaves it. Pure.
+
+Of what was said, as much comes along as fits one entry, newest first; the rest is found by search. Labels are given
+anew, so that none means two things; keys and refs stay. Nothing is copied that is not the same person's.
+"""
+
+import re
+from datetime import datetime
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from brain.entries import Joined, Parted, Summarised
+from brain.parts import Exchange, Heard, Share, Timer
+from gateway.addresses import Address
+from gateway.events import Fact, MessageReceived
+from gateway.record import decode, encode
+
+if TYPE_CHECKING:
+    from brain.state import LaneState
+
+SHARE_BYTES = 120_000  # of exchanges; an entry holds 256 KB
+LAST_SHOWN = 500  # of an action that comes along
+
+_MESSAGE_LABEL = re.compile(r"m\d+")
+
+
+def leave(state: "LaneState", to: str) -> None:
+    """A generation under way is for nothing."""
+    state.moved, state.left = to, [item.fact for item in state.undecided]
+    state.undecided = []
+    state.interrupts += 1
+    state.live += 1
+
+
+def share(state: "LaneState", at: datetime) -> Joined:
+    """What the other conversation is given; the same however often it is worked out."""
+    exchanges: list[Exchange] = []
+    size = 0
+    for one in reversed(state.exchanges):
+        bare = Exchange(heard=one.heard, decided=one.decided, origin=one.origin or state.conversation)
+        size += len(encode(bare))
+        if size > SHARE_BYTES:
+            break
+        exchanges.insert(0, bare)
+    actions = [msgspec.structs.replace(one, last=one.last[:LAST_SHOWN]) for one in state.actions.values()]
+    pending = [(ref, send) for ref, send in state.sends.items() if send.outcome is None]
+    wait = (state.timer.until, state.timer.reason) if state.timer else None
+    found = Share(
+        exchanges=exchanges,
+        actions=actions,
+        sends=pending,
+        routes=state.routes,
+        reached=list(state.reached.items()),
+        wait=wait,
+        joined=state.joined,
+    )
+    return Joined(origin=state.conversation, at=at, share=msgspec.Raw(encode(found)))
+
+
+def join(state: "LaneState", joined: Joined) -> None:
+    """In the order of time. Their places are known from now on; where both know one, ours stays."""
+    found: Share = decode(bytes(joined.share), Share)
+    state.joined += [joined.origin, *found.joined]
+    labels: dict[str, str] = {}
+    for action in found.actions:
+        state.actions_made += 1
+        labels[action.label] = action.label = f"a{state.actions_made}"
+        state.actions[action.key] = action
+    for exchange in found.exchanges:
+        for item in exchange.heard:
+            _relabel(item, labels, state)
+    merged = sorted([*state.exchanges, *found.exchanges], key=attrgetter("decided.at"))
+    before = state.summary.through if state.summary else 0
+    for exchange in merged:
+        exchange.after = 0 if not exchange.origin else before
+        before = exchange.place
+    state.keep(merged)
+    state.summary = _both(state.summary, found.summary, before=state.summary.through if state.summary else 0)
+    state.sends |= dict(found.sends)
+    state.routes = {medium: one for medium, one in found.routes.items() if medium not in state.routes} | state.routes
+    state.reached = dict(found.reached) | state.reached
+    if found.wait is not None and state.timer is None:
+        state.timer = Timer(state.turns, *found.wait)
+    state.interrupts += 1
+    state.live += 1
+
+
+def parting(state: "LaneState", address: Address, at: datetime) -> Parted:
+    events = tuple(item.fact for item in state.undecided if _said_by(item.fact, address))
+    return Parted(address=address, at=at, events=events)
+
+
+def part(state: "LaneState", parted: Parted) -> None:
+    medium = parted.address.medium
+    state.parted.add(parted.address)
+    state.reached.pop(parted.address, None)
+    state.routes.pop(medium, None)
+    for address, route in state.reached.items():
+        if address.medium == medium:
+            state.routes = {medium: route} | state.routes
+    gone = {id(item) for item in state.undecided if _said_by(item.fact, parted.address)}
+    state.undecided = [item for item in state.undecided if id(item) not in gone]
+    state.left += parted.events
+    state.interrupts += 1
+
+
+def _said_by(fact: Fact, address: Address) -> bool:
+    return isinstance(fact, MessageReceived) and fact.author.address == address
+
+
+def _both(ours: Summarised | None, theirs: Summarised | None, before: int) -> Summarised | None:
+    """One after the other, until the next one is made of both."""
+    if theirs is None:
+        return ours
+    if ours is None:
+        return msgspec.structs.replace(theirs, first=before, through=before)
+    whose = tuple(dict.fromkeys((*ours.whose, *theirs.whose)))
+    return msgspec.structs.replace(ours, text=f"{theirs.text}\n{ours.text}", whose=whose)
+
+
+def _relabel(item: Heard, labels: dict[str, str], state: "LaneState") -> None:
+    if _MESSAGE_LABEL.fullmatch(item.label):
+        state.messages += 1
+        labels[item.label] = item.label = f"m{state.messages}"
+    else:
+        item.label = labels.get(item.label, item.label)
+    item.about, item.files = labels.get(item.about, ""), state.keep_files(item.fact)

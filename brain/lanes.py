@@ -1,0 +1,74 @@
+"""The lanes' supervisor: one lane for each conversation. One that fails is folded again from its journal; the others do
+not notice.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from brain.lane import Lane
+from gateway.broker.protocol import Deposed
+from gateway.journal import JournalClosed
+
+log = logging.getLogger(__name__)
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 10.0
+
+T = TypeVar("T")
+Opens = Callable[[str], Awaitable[Lane]]
+
+
+class Lanes:
+    """`opens` folds and owns a conversation's journal; `group` is where they run."""
+
+    def __init__(self, opens: Opens, group: asyncio.TaskGroup) -> None:
+        self._opens, self._group = opens, group
+        self._lanes: dict[str, asyncio.Future[Lane]] = {}
+
+    def __contains__(self, conversation: str) -> bool:
+        return conversation in self._lanes
+
+    def keep(self, conversation: str) -> None:
+        if conversation not in self._lanes:
+            self._lanes[conversation] = asyncio.get_running_loop().create_future()
+            self._group.create_task(self._keep_running(conversation), name=f"lane {conversation}")
+
+    def names(self) -> list[str]:
+        return list(self._lanes)
+
+    def open_now(self) -> list[Lane]:
+        return [lane.result() for lane in self._lanes.values() if lane.done() and not lane.cancelled()]
+
+    def now(self, conversation: str) -> Lane | None:
+        """If it is open now."""
+        lane = self._lanes.get(conversation)
+        return lane.result() if lane is not None and lane.done() and not lane.cancelled() else None
+
+    async def get(self, conversation: str) -> Lane:
+        """Folded: its state has all that its journal holds."""
+        self.keep(conversation)
+        return await asyncio.shield(self._lanes[conversation])
+
+    async def ask(self, conversation: str, what: Callable[[Lane], Awaitable[T]]) -> T:
+        """Again, where the lane fails under it and is being folded anew."""
+        while True:
+            lane = await self.get(conversation)
+            with suppress(JournalClosed):
+                return await what(lane)
+            await asyncio.sleep(FIRST_PAUSE_SECONDS)
+
+    async def _keep_running(self, conversation: str) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            lane = await self._opens(conversation)
+            self._lanes[conversation].set_result(lane)
+            try:
+                await lane.run()
+            except* Deposed:
+                raise
+            except* Exception:
+                log.exception("lane %s (%s) failed; it is folded again", conversation, lane.frame.contact.name)
+            self._lanes[conversation] = asyncio.get_running_loop().create_future()
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)

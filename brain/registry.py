@@ -1,0 +1,182 @@
+"""Who becomes whom: codes are given and taken, orders carried out, the settings' contacts entered. All in the book.
+
+A code is good once, for fifteen minutes, for whoever says it in private; it links an address that nobody knows to the
+person at the other end. One that others could read is void. Guessing is bounded per address. Here is the book's only
+writer.
+"""
+
+import hashlib
+import re
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from brain.contacts import Contacts
+from brain.people import Declined, Linked, Merged, Offered, PeopleEntry, PeopleState, Unlinked, Voided
+from gateway.addresses import Address
+from gateway.broker.protocol import Broker
+from gateway.clock import Now
+from gateway.events import MediumFact, MessageReceived
+from gateway.holding import Guard
+from gateway.journal import Journal
+from gateway.people import BOOK, ChangePeople
+
+GOOD_FOR = timedelta(minutes=15)
+TRIES, TRIES_FOR = 5, timedelta(minutes=15)  # wrong codes of one address; beyond that also right ones are refused
+ADDRESSES_KEPT = 1000
+_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+_CODE = re.compile(rf"\b([{_LETTERS}]{{4}})-([{_LETTERS}]{{4}})\b", re.IGNORECASE)
+
+
+class Registry:
+    def __init__(
+        self, broker: Broker, guard: Guard, worker: str, contacts: Contacts, now: Now, changed: Callable[[], None]
+    ) -> None:
+        """`contacts` looks things up in this book; `changed` tells other processes to look again."""
+        self.contacts, self._now, self._changed = contacts, now, changed
+        self.journal = Journal(broker, BOOK, contacts.book, PeopleEntry, guard, worker)
+        self._wrong: OrderedDict[Address, list[datetime]] = OrderedDict()
+        self.whys: OrderedDict[str, str] = OrderedDict()  # why the code in that message was not taken
+
+    @property
+    def book(self) -> PeopleState:
+        return self.contacts.book
+
+    async def open(self) -> None:
+        await self.journal.open()
+
+    async def enter_settings(self) -> list[Address]:
+        """What the settings say now that they did not say before; the addresses that they no longer give to whom they
+        did."""
+        said = {address: contact.key for contact in self.contacts.settings for address in contact.addresses}
+        entered = {address: link.key for address, link in self.book.links.items() if link.how == "settings"}
+        gone = [address for address, key in entered.items() if said.get(address) != key]
+        for address in gone:
+            await self._write(Unlinked(address=address, how="settings", at=self._now()))
+        for address, key in said.items():
+            if address not in self.book.links:
+                await self._write(Linked(address=address, key=key, how="settings", at=self._now()))
+        return gone
+
+    # --- codes -------------------------------------------------------------------------------------------------------
+
+    async def offer(self, by: Address) -> str:
+        """A new code for that address; its older one is void."""
+        code = "-".join("".join(secrets.choice(_LETTERS) for _ in range(4)) for _ in range(2))
+        now = self._now()
+        await self._write(Offered(digest=_digest(code), by=by, at=now, until=now + GOOD_FOR))
+        return code
+
+    def offered(self, by: Address) -> bool:
+        """That address has a code that is still good."""
+        return any(code.by == by and code.until > self._now() for code in self.book.codes.values())
+
+    def has_code(self, text: str) -> bool:
+        return _CODE.search(text) is not None
+
+    def is_about(self, fact: MediumFact) -> bool:
+        """A code was said in it, and taken or refused."""
+        return fact.identity in self.book.pairings or fact.identity in self.whys
+
+    async def hear(self, message: MessageReceived) -> None:
+        """Before anything else is made of a message: is a code said in it?"""
+        found = _CODE.search(message.text)
+        if found is None or message.identity in self.book.pairings:
+            return
+        digest = _digest(f"{found[1]}-{found[2]}")
+        if not message.private:
+            if digest in self.book.codes:
+                await self._write(Voided(digest=digest, at=self._now()))
+        elif why := await self._present(digest, message):
+            self.whys[message.identity] = why
+            if len(self.whys) > ADDRESSES_KEPT:
+                self.whys.popitem(last=False)
+
+    async def _present(self, digest: str, message: MessageReceived) -> str:
+        address = message.author.address
+        stranger = self.contacts.known(address) is None
+        if self._tries(address) >= TRIES:
+            return TOO_MANY
+        code = self.book.codes.get(digest)
+        if code is None or code.until <= self._now():
+            if stranger:
+                self._note_try(address)
+            return NOT_GOOD if stranger else ""
+        whose = self.contacts.known(code.by)
+        here = self.contacts.known(address)
+        new, person = (address, whose) if here is None else (code.by, here)
+        if code.by == address:
+            return SAME_PLACE
+        if person is None or (whose and here) or message.robot or not (address.vouched and code.by.vouched):
+            await self._write(Voided(digest=digest, at=self._now()))
+            return NOT_HERE
+        now = self._now()
+        linked = Linked(address=new, key=person.key, how="code", at=now, digest=digest, message=message.identity)
+        taken = await self.journal.write(lambda book: linked if digest in book.codes else None)
+        self._changed()
+        return "" if taken else NOT_GOOD
+
+    def _tries(self, address: Address) -> int:
+        since = self._now() - TRIES_FOR
+        return sum(at > since for at in self._wrong.get(address, ()))
+
+    def _note_try(self, address: Address) -> None:
+        self._wrong[address] = [*self._wrong.pop(address, ())[-TRIES:], self._now()]
+        if len(self._wrong) > ADDRESSES_KEPT:
+            self._wrong.popitem(last=False)
+
+    # --- orders ------------------------------------------------------------------------------------------------------
+
+    async def unlink(self, address: Address, order: str = "") -> str:
+        """Empty, or why not."""
+        link = self.contacts.link(address)
+        if link is None:
+            return f"{address} is linked to nobody"
+        if link.how == "settings":
+            return f"{address} stands in the settings: remove it there"
+        await self._write(Unlinked(address=address, how="operator", at=self._now(), order=order))
+        return ""
+
+    async def carry_out(self, order: ChangePeople) -> None:
+        """Once; its answer is in the book."""
+        if order.id not in self.book.answers and (why := await self._carry_out(order)):
+            await self._write(Declined(order=order.id, why=why, at=self._now()))
+
+    async def _carry_out(self, order: ChangePeople) -> str:
+        person = self.contacts.named(order.person)
+        match order:
+            case ChangePeople(verb="unlink", address=Address() as address):
+                return await self.unlink(address, order.id)
+            case _ if person is None:
+                return f"there is no contact {order.person}; contacts are made in [[contacts]]"
+            case ChangePeople(verb="link", address=Address() as address):
+                if (known := self.contacts.known(address)) is not None:
+                    return f"{address} is {known.name}'s already: unlink it, or merge the two"
+                if not address.vouched:
+                    return f"{address} is not vouched for: anybody can write under it"
+                linked = Linked(address=address, key=person.key, how="operator", at=self._now(), order=order.id)
+                await self._write(linked)
+                return ""
+            case ChangePeople(verb="merge", into=into):
+                other = self.contacts.named(into)
+                if other is None or self.book.now(other.key) == self.book.now(person.key):
+                    return f"there is no other contact {into}"
+                await self._write(Merged(key=person.key, into=other.key, at=self._now(), order=order.id))
+                return ""
+            case _:
+                return "an address is missing"
+
+    async def _write(self, entry: PeopleEntry) -> None:
+        await self.journal.write(lambda _: entry)
+        self._changed()
+
+
+TOO_MANY = "That were too many wrong codes. Wait a quarter of an hour, and ask for a new one."
+NOT_GOOD = "That code is not good, or not any more. They last fifteen minutes and work once; `/link` gives a new one."
+SAME_PLACE = "Say it to me where you already talk to me, not here."
+NOT_HERE = "That code is void: it can only link a place where I don't know you to one where I do."
+
+
+def _digest(code: str) -> str:
+    return hashlib.sha256(code.upper().encode()).hexdigest()
