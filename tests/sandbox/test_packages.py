@@ -9,13 +9,19 @@ from pathlib import Path
 import pytest
 
 from actors.primitives.packages import installing
-from actors.sandbox.folder import Folder
-from actors.sandbox.packages.install import Curated, NotInstalled, Own, installed
+from actors.sandbox.packages.install import PASSED_ON, Curated, NotInstalled
 from actors.workshop import Caller, PrimitiveError
+from frontdesk import packages
+from frontdesk.doctor import check
+from frontdesk.isolation import choose
+from frontdesk.store import workspaces
 from gateway.addresses import Address
 from gateway.events import Person
 from gateway.package_names import is_allowed, wanted
+from gateway.settings import SandboxSettings, Settings, StoreSettings, package_name
 from tests.sandbox.desk import Desk, hardened
+
+CALLER = Caller(action="a1", by=Person(name="Ana", address=Address(medium="telegram", user="42")))
 
 
 def wheel(folder: Path, name: str, version: str = "1.0", needs: str = "") -> None:
@@ -53,23 +59,29 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-async def test_what_the_operator_has_made_is_imported_and_cannot_be_changed(tmp_path: Path, index: Path) -> None:
-    environment = Curated(tmp_path / "packages", sys.executable, ["first==1.0"])
-    assert not environment.is_there
-    await environment.make()
-    assert installed(environment.path) == {"first": "1.0"}
-    assert environment.modules() == ["first"]
-    isolation = await hardened(python=sys.executable)
-    desk = Desk(tmp_path / "box", isolation=isolation.with_packages(environment.path))
+async def test_what_the_operator_has_made_is_imported_and_cannot_be_changed(
+    tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await hardened(python=sys.executable)
+    sandbox = SandboxSettings(python=Path(sys.executable), packages=(package_name("first==1.0"),))
+    settings = Settings(store=StoreSettings(path=tmp_path / "desk.db"), sandbox=sandbox)
+    choice = await choose(settings.sandbox)
+    assert packages.told(settings, choice) == ""
+    await packages.make(settings, again=False)
+    assert "first 1.0" in capsys.readouterr().out
+    assert "first==1.0" in packages.told(settings, choice)
+    desk = Desk(workspaces(settings.store.path) / CALLER.action, isolation=packages.furnished(settings, choice))
     assert (await desk.run("import first; first.version")).value == "'1.0'"
     program = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import first'], check=True).returncode"
     assert (await desk.run(program)).value == "0"
-    own = Own(Folder(desk.sandbox.workspace.parent).packages, sys.executable, environment.path)
-    assert await own.add("second") == ["second 1.0"]  # in the version of `first` that is there
+    install = packages.Installer(settings, choice)
+    assert await install(CALLER, "second") == ["second 1.0"]  # in the version of `first` that is there
     assert (await desk.run("import second, first; first.version")).value == "'1.0'"
     for name in ("first", "second"):
         assert "Errno" in (await desk.run(f"import {name}; open({name}.__file__, 'a')")).value
     await desk.sandbox.kill()
+    assert await check(settings) == 1  # no model is set
+    assert "it can import first" in capsys.readouterr().out
 
 
 async def test_what_is_no_wheel_is_not_installed_and_nothing_of_it_runs(tmp_path: Path, index: Path) -> None:
@@ -114,6 +126,12 @@ def test_anything_else_is_none(text: str) -> None:
         wanted(text)
 
 
+def test_pip_has_its_own_settings_and_no_secret_of_the_gateway() -> None:
+    """SE06: child processes do not inherit them."""
+    names = ("PIP_INDEX_URL", "https_proxy", "HOME", "OPENAI_API_KEY", "SLACK_BOT_TOKEN", "MY_PIP_X")
+    assert [name for name in names if PASSED_ON.fullmatch(name)] == ["PIP_INDEX_URL", "https_proxy", "HOME"]
+
+
 def test_names_are_compared_as_an_index_does() -> None:
     assert is_allowed("Ruamel.Yaml==1.0", ["ruamel_yaml"])
     assert not is_allowed("ruamel.yaml.evil", ["ruamel_yaml"])
@@ -121,8 +139,6 @@ def test_names_are_compared_as_an_index_does() -> None:
 
 
 async def test_the_operator_says_what_may_be_installed() -> None:
-    caller = Caller(action="a1", by=Person(name="Ana", address=Address(medium="telegram", user="42")))
-
     async def add(caller: Caller, name: str) -> list[str]:
         if name == "second":
             raise NotInstalled("ERROR: no such version")
@@ -131,7 +147,7 @@ async def test_the_operator_says_what_may_be_installed() -> None:
     assert installing([], add) == []
     (install,) = installing(["first", "second"], add)
     assert "first, second" in install.doc
-    assert await install.run(caller, {"name": "First==1.0"}) == ["a1 First==1.0"]
+    assert await install.run(CALLER, {"name": "First==1.0"}) == ["a1 First==1.0"]
     for name, why in (("evil", "may not be installed"), ("--pre", "is no name"), ("second", "no such version")):
         with pytest.raises(PrimitiveError, match=why):
-            await install.run(caller, {"name": name})
+            await install.run(CALLER, {"name": name})

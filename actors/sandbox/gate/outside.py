@@ -5,6 +5,8 @@ import socket
 import ssl
 from typing import Protocol
 
+from actors.sandbox.gate.trust import roots
+
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -32,6 +34,6 @@ class Internet:
         return await asyncio.open_connection(address, port)
 
     async def connect_tls(self, address: str, port: int, name: str) -> Streams:
-        context = ssl.create_default_context()
+        context = ssl.create_default_context(cafile=roots())
         context.set_alpn_protocols(["http/1.1"])
         return await asyncio.open_connection(address, port, ssl=context, server_hostname=name)

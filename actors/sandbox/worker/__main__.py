@@ -5,15 +5,15 @@ The folder is not put on `sys.path`: inside the sandbox `import session` must fi
 
 import importlib
 import importlib.util
+import os
 import sys
-from pathlib import Path
 
 PACKAGE = "_frontdesk_worker"
 
 
 def main() -> None:
-    here = Path(__file__).resolve().parent
-    spec = importlib.util.spec_from_file_location(PACKAGE, here / "__init__.py", submodule_search_locations=[str(here)])
+    here = os.path.dirname(os.path.realpath(__file__))
+    spec = importlib.util.spec_from_file_location(PACKAGE, f"{here}/__init__.py", submodule_search_locations=[here])
     if spec is None:
         raise ImportError(f"no worker in {here}")
     sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)

@@ -19,10 +19,9 @@ import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from . import keeping
+from .definitions import Definitions
 from .link import Link
 from .primitives import Call, OutcomeUnknown, Primitives, RemoteError
 from .switchboard import Switchboard
@@ -49,8 +48,8 @@ class Runner:
         primitives = Primitives(self._switchboard.ask, stubs)
         self._names.update(primitives=primitives, RemoteError=RemoteError, OutcomeUnknown=OutcomeUnknown)
         self._given = frozenset(self._names)
-        self._definitions = keeping.Definitions()
-        self._kept = Path.cwd() / keeping.FOLDER
+        self._definitions = Definitions()
+        self._folder = os.getcwd()
         builtins.input = _no_input
         builtins.help = _help  # type: ignore[assignment]
 
@@ -107,11 +106,15 @@ class Runner:
             for name, value in list(self._names.items())
             if name not in self._given and not name.startswith("__")
         }
-        kept, lost = keeping.save(names, self._definitions, self._kept, seconds)
+        from . import keeping  # with pickle and what it takes: not in the memory of every idle session
+
+        kept, lost = keeping.save(names, self._definitions, keeping.place(self._folder), seconds)
         self._link.keep("saved", pack({"t": "saved", "kept": kept, "lost": lost}))
 
     def _load(self) -> None:
-        names, lost = keeping.load(self._names, self._definitions, self._kept)
+        from . import keeping
+
+        names, lost = keeping.load(self._names, self._definitions, keeping.place(self._folder))
         self._link.keep("loaded", pack({"t": "loaded", "names": names, "lost": lost}))
 
     def _run(self, cell: str, code: str) -> tuple[str, str]:

@@ -5,7 +5,6 @@ import ctypes
 import os
 import signal
 import time
-from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -57,7 +56,7 @@ def _below() -> list[tuple[int, str]]:
     children: dict[int, list[tuple[int, str]]] = {}
     for entry in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            state, parent = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[:2]
+            state, parent = _read(f"/proc/{entry}/stat").rpartition(")")[2].split()[:2]
             children.setdefault(int(parent), []).append((int(entry), state))
     found = list(children.get(os.getpid(), ()))
     for pid, _ in found:
@@ -67,11 +66,16 @@ def _below() -> list[tuple[int, str]]:
 
 def end_all_below() -> None:
     """Kills the children, then what is orphaned to us by that, until nobody is left. For an adopter of orphans."""
-    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    children = f"/proc/self/task/{os.getpid()}/children"
     try:
         while True:
-            for child in children.read_text().split():
+            for child in _read(children).split():
                 os.kill(int(child), signal.SIGKILL)
             os.waitpid(-1, 0)
     except ChildProcessError:
         return
+
+
+def _read(path: str) -> str:
+    with open(path) as file:
+        return file.read()

@@ -11,6 +11,7 @@ Started with a socket as standard input, on which the host sends one frame, `con
 load before the first fork. Without it (the host died in between) the zygote ends. That socket then is the first host's.
 """
 
+import contextlib
 import gc
 import importlib
 import os
@@ -20,7 +21,6 @@ import signal
 import socket
 import sys
 import time
-from pathlib import Path
 from typing import NoReturn
 
 from . import relay, session
@@ -59,7 +59,7 @@ def main() -> None:
         _limit(getattr(resource, f"RLIMIT_{name}"), limit)
     gc.collect()
     gc.freeze()
-    Zygote(Path(config["run"]), peer, config).serve()
+    Zygote(config["run"], peer, config).serve()
 
 
 def _add_packages(folders: list[str]) -> None:
@@ -93,7 +93,7 @@ def _now() -> float:
 
 
 class Zygote:
-    def __init__(self, run: Path, peer: Peer, config: Frame) -> None:
+    def __init__(self, run: str, peer: Peer, config: Frame) -> None:
         self._run, self._relay = run, config["relay"]
         self._look_seconds: float = config["look_seconds"]
         self._stubs: dict[str, list[str]] = config["stubs"]
@@ -128,7 +128,7 @@ class Zygote:
             if self._peer is not None:
                 poll.register(self._peer.sock, select.POLLIN | (select.POLLOUT if self._peer.unsent else 0))
             ready = poll.poll(self._patience() * 1000)
-            if self._peer is None and not (self._run / DOOR).exists():
+            if self._peer is None and not os.path.exists(f"{self._run}/{DOOR}"):
                 end_all_below()
                 return
             for descriptor, _ in ready:
@@ -275,6 +275,7 @@ class Zygote:
             return
 
     def _end(self, name: str, code: int) -> None:
-        (self._run / name).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self._run}/{name}")
         self._ended[name] = code
         self._send({"t": "ended", "session": name, "code": code})
