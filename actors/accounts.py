@@ -1,5 +1,6 @@
 """The view of what actions did and what they cost: an action's journal as rows."""
 
+from datetime import datetime
 from typing import Any
 
 from actors.entries import ActionEntry, Briefed, Closed, Failed, Generated, Responded, Spent, Stopped
@@ -34,8 +35,10 @@ class ActionRows:
                 rows.change("actions", key, phase="failed", result=text)
             case Stopped(report=text):
                 rows.change("actions", key, phase="stopped", result=text)
-            case Generated(model=model, usage=Usage() as usage) | Spent(model=model, usage=usage, child=""):
-                rows.put("costs", {**_cost(stored, key, model, usage), **source})
+            case (
+                Generated(model=model, usage=Usage() as usage, at=at) | Spent(model=model, usage=usage, at=at, child="")
+            ):
+                rows.put("costs", {**_cost(stored, key, model, usage, at), **source})
             case Snapshot():
                 whole = self._gathered.setdefault(stored.subject, Gathering()).take(stored.sequence, entry)
                 if whole is not None:
@@ -55,10 +58,11 @@ def _started(start: Start) -> dict[str, Any]:
     }
 
 
-def _cost(stored: Stored, key: str, model: str, usage: Usage) -> dict[str, Any]:
+def _cost(stored: Stored, key: str, model: str, usage: Usage, at: datetime | None) -> dict[str, Any]:
     return {
         "id": f"{stored.subject}/{stored.sequence}",
         "action": key,
+        "at": at.isoformat() if at else "",
         "model": model,
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,

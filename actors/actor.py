@@ -16,6 +16,7 @@ from actors.inbox import Inbox
 from actors.journal import ActionState
 from actors.parent import Parent
 from actors.sandbox.stubs import Stub
+from actors.sandbox.words import CellCalled
 from actors.tools import TOOLS
 from actors.transcript import End, Generate, Respond, Rest, StartCall, Transcript, next_step
 from actors.words import Happened
@@ -44,6 +45,7 @@ class Actor:
         self.key, self.journal, self.work, self.children, self.parent = key, journal, work, children, parent
         self.box = work.box(key, self.happened)
         self.effects_running: set[str] = set()  # rpcs
+        self.held_calls: list[CellCalled] = []  # that came while it stood still
         self.going_to_sleep = False
         self.tools = TOOLS
         self._instructions: Message | None = None
@@ -246,7 +248,7 @@ class Actor:
 
     def spent(self, model: str, usage: Usage) -> None:
         """What brought no entry of its own."""
-        task = asyncio.ensure_future(self.append(Spent(usage=usage, model=model)))
+        task = asyncio.ensure_future(self.append(Spent(usage=usage, model=model, at=self.work.now())))
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         self.tell_spent(model, usage)
 

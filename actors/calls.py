@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from actors.entries import Call, JobAwaited, JobStarted, Notified
+from actors.entries import Call, CallClosed, JobAwaited, JobStarted, Notified
 from actors.words import WaitOver
 from gateway.events import Ref
 from gateway.llm.history import shortened
@@ -53,6 +53,14 @@ def interim(actor: "Actor", call: Call, *, shown: bool) -> str:
             return f"{job.job} still works; its result will come as a message."
         case "ask":
             return f"{job.child} has not answered yet; its answer will come as a message."
+
+
+async def close_for_now(actor: "Actor", call: Call) -> None:
+    """With what it has by now. What was shown is in the log with it, so a restart shows nothing twice."""
+    text = interim(actor, call, shown=True)
+    job = actor.transcript.jobs.get(actor.transcript.waits.get(call.id, ""))
+    shown = actor.box.shown(job.job) if job is not None and job.kind == "cell" else 0
+    await actor.append(CallClosed(call=call.id, text=text, shown=shown))
 
 
 async def wait_over(actor: "Actor", call: str, seconds: float) -> None:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from actors import handing
-from actors.calls import interim
+from actors.calls import close_for_now, interim
 from actors.entries import Asked, Briefed, Interjected, JobEnded, JobStarted, Paused, Refused, Resumed, Stopped
 from actors.transcript import with_files
 from actors.words import AskDone
@@ -46,6 +46,8 @@ async def obey(actor: "Actor", command: ActionCommand, sequence: int) -> None:
         case Resume():
             await actor.append(Resumed(command=command, through=sequence, at=actor.work.now()))
             await actor.box.resume()
+            while actor.held_calls:
+                actor.happened(actor.held_calls.pop(0))
             await actor.children.cascade(actor)
         case Stop():
             await actor.append(Stopped(command=command, report=_report(actor), through=sequence))
@@ -82,7 +84,7 @@ async def _close_bounds(actor: "Actor") -> None:
 async def close_all(actor: "Actor") -> None:
     """Before a person's words: every open call gets the result that it has by now."""
     for call in list(actor.transcript.open.values()):
-        await actor.close_call(call, interim(actor, call, shown=True))
+        await close_for_now(actor, call)
 
 
 async def _answer(actor: "Actor", answer: Answer, sequence: int) -> None:

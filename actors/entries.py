@@ -49,6 +49,7 @@ class Generated(Tagged, frozen=True, kw_only=True):
     fields: dict[str, Any] | None = None
     model: str = ""
     usage: Usage | None = None
+    at: datetime | None = None
 
 
 class Spent(Tagged, frozen=True, kw_only=True):
@@ -57,6 +58,7 @@ class Spent(Tagged, frozen=True, kw_only=True):
     usage: Usage
     model: str = ""
     child: str = ""
+    at: datetime | None = None
 
 
 class JobStarted(Tagged, frozen=True, kw_only=True):
@@ -116,8 +118,11 @@ class Reminded(Tagged, frozen=True, kw_only=True):
 
 
 class CallClosed(Tagged, frozen=True, kw_only=True):
+    """`shown`: how far the output of the cell that it waited for has been shown by now, in characters."""
+
     call: str
     text: str
+    shown: int = 0
 
 
 class Interjected(Tagged, frozen=True, kw_only=True):

@@ -50,6 +50,7 @@ class ActionFrozen(Record, frozen=True, kw_only=True):
     facts: int
     last_word_at: int = 0
     offered: list[Attachment] = []
+    shown: dict[str, int] = {}
 
 
 def freeze(state: "ActionState") -> ActionFrozen:
@@ -83,6 +84,7 @@ def freeze(state: "ActionState") -> ActionFrozen:
         facts=state.facts,
         last_word_at=state.last_word_at,
         offered=state.offered,
+        shown=state.shown,
     )
 
 
@@ -103,3 +105,4 @@ def thaw(state: "ActionState", frozen: bytes) -> None:
     state.asleep, state.live, state.reminded = kept.asleep, kept.live, {*kept.reminded}
     state.seen, state.facts, state.last_word_at = Seen(kept.seen), kept.facts, kept.last_word_at
     state.offered = kept.offered
+    state.shown = kept.shown

@@ -81,17 +81,19 @@ class Generating:
         return generation
 
     async def _record(self, generation: Generation) -> None:
+        actor = self._actor
         made = [self._call(n, raw) for n, raw in enumerate(generation.calls)]
-        await self._actor.append(
+        await actor.append(
             Generated(
                 text=generation.text.strip(),
                 calls=tuple(made),
                 fields=generation.fields,
                 model=generation.model,
                 usage=generation.usage,
+                at=actor.work.now(),
             )
         )
-        self._actor.tell_spent(generation.model, generation.usage)
+        actor.tell_spent(generation.model, generation.usage)
 
     def _call(self, n: int, raw: RawCall) -> Call:
         safe, arguments = parsed_arguments(raw.arguments)

@@ -25,7 +25,20 @@ if TYPE_CHECKING:
     from actors.actor import Actor
 
 
+BEGINS = CellCalled | ChildAsked | ChildProgressed | WaitOver | SleepWanted
+
+
 async def take(actor: "Actor", happening: Happened) -> None:
+    """Once it has ended it begins nothing more; while it stands still, what its code asks for waits for the resume."""
+    if actor.transcript.ended and isinstance(happening, BEGINS):
+        return
+    if actor.transcript.paused and isinstance(happening, CellCalled):
+        actor.held_calls.append(happening)
+    else:
+        await _take(actor, happening)
+
+
+async def _take(actor: "Actor", happening: Happened) -> None:
     jobs = actor.transcript.jobs
     match happening:
         case CellDone(cell=cell, status=status, value=value) if cell in jobs:
@@ -60,8 +73,7 @@ async def take(actor: "Actor", happening: Happened) -> None:
             await actor.append(Notified(text=text))
             actor.tell_progress(text)
         case WaitOver(call=call) if call in actor.transcript.open and call in actor.transcript.waits:
-            open_call = actor.transcript.open[call]
-            await actor.close_call(open_call, calls.interim(actor, open_call, shown=True))
+            await calls.close_for_now(actor, actor.transcript.open[call])
         case AskDone(ask=ask, text=text) if ask.ref in actor.state.asks:
             await actor.append(AskAnswered(command=ask.ref, asked=ask.text, text=text))
             if actor.parent is not None:
@@ -163,6 +175,8 @@ async def recover(actor: "Actor") -> None:
 
 async def _recover_code(actor: "Actor") -> None:
     attached = await actor.box.attach()
+    for cell, shown in actor.state.shown.items():
+        actor.box.show_after(cell, shown)
     await (actor.box.suspend() if actor.transcript.paused else actor.box.resume())
     for job in [job for job in actor.transcript.jobs.values() if job.kind == "cell" and job.job not in attached.cells]:
         text = f"{job.job} is lost with its sandbox. What it had done by then is not known."

@@ -12,6 +12,7 @@ from actors.entries import (
     AskAnswered,
     Asked,
     Briefed,
+    CallClosed,
     Closed,
     EffectEnded,
     EffectStarted,
@@ -73,6 +74,7 @@ class ActionState:
         self.live = False  # there may be processes of its own
         self.reminded: set[str] = set()
         self.code: list[tuple[str, str]] = []  # cell, what ran
+        self.shown: dict[str, int] = {}  # cell that runs -> how much of its output was shown
         self.seen = Seen()
         self.facts = 0
 
@@ -95,6 +97,7 @@ class ActionState:
             self._tell(*fact)
         if isinstance(entry, JobEnded) and (rpc := self.transcript.jobs[entry.job].rpc):
             self.answers[rpc] = entry
+        self._note_output(entry)
         self._note_child_question(entry)
         self._note_time(entry)
         self.spending.apply(entry, self.transcript)
@@ -104,6 +107,15 @@ class ActionState:
         was, self.phase = self.phase, telling.phase_after(self.phase, entry, self.transcript)
         for fact in telling.told(entry, was, self):
             self._tell(*fact)
+
+    def _note_output(self, entry: ActionEntry) -> None:
+        match entry:
+            case CallClosed(call=call, shown=shown) if shown:
+                self.shown[self.transcript.waits[call]] = shown
+            case JobEnded(job=job):
+                self.shown.pop(job, None)
+            case _:
+                pass
 
     def _note_child_question(self, entry: ActionEntry) -> None:
         match entry:
@@ -203,5 +215,7 @@ class ActionState:
             return
         self.facts += 1
         ref = Ref(f"act-{self.key}", self.facts, 0)
+        if "usd" in fact.__struct_fields__:
+            values = {**values, "usd": round(self.spending.usd, 6)}
         body = fact(ref=ref, conversation=self.start.conversation, action=self.key, **values)
         self.outgoing.append(Outgoing(subject=f"evt.act.{self.key}", ref=ref, body=body))

@@ -13,7 +13,11 @@ from gateway.events import (
     ActionAnswered,
     ActionChanged,
     ActionEnded,
+    ActionFact,
+    ActionProgressed,
+    ActionResponded,
     ClarificationClosed,
+    ClarificationRequested,
     ControlPressed,
     Fact,
     FileOffered,
@@ -73,11 +77,21 @@ def attention(fact: Fact, state: LaneState, how: Manner) -> Attention:
             return "turn" if outcome in ("failed", "unknown") else "keep"
         case ActionChanged() | ClarificationClosed():
             return "keep"
+        case ActionResponded() | ActionProgressed() | ClarificationRequested() | ActionEnded() if _is_told_there(
+            fact, state
+        ):
+            return "keep"
         case ActionAnswered() | ActionEnded(end="stopped"):
             action = state.actions.get(fact.action)
             return "control" if action and action.by_control else "turn"
         case _:
             return "turn"
+
+
+def _is_told_there(fact: ActionFact, state: LaneState) -> bool:
+    """In the shared place where it was asked for: here it only keeps what is known of the action up to date."""
+    action = state.actions.get(fact.action)
+    return action is not None and action.elsewhere and not action.narrowed and not action.by_control
 
 
 def _to_message(message: MessageReceived, state: LaneState, how: Manner) -> Attention:

@@ -4,12 +4,13 @@ The escape hatches must work while the model is down, and `/stop` must never wai
 """
 
 import re
+from collections.abc import Sequence
 
 from brain import linking, noting
 from brain.entries import Decision, Speak, Steer, Wait
 from brain.parts import Heard
 from brain.rights import Rights
-from brain.state import LaneState
+from brain.state import LaneState, Turn
 from brain.working import ActionView
 from gateway.actions import refusal
 from gateway.addresses import Route
@@ -30,8 +31,9 @@ def is_control(text: str) -> bool:
     return _COMMAND.match(text) is not None or noting.is_about_notes(text) or linking.is_about_linking(text)
 
 
-def decisions(heard: Heard, state: LaneState, rights: Rights) -> tuple[Decision, ...]:
+def decisions(heard: Heard, turn: Turn, rights: Rights) -> tuple[Decision, ...]:
     """What follows from a control, or from what a control led to."""
+    state = turn.state
     route = state.route_of(heard)
     match heard.fact:
         case ControlPressed() as pressed:
@@ -39,7 +41,7 @@ def decisions(heard: Heard, state: LaneState, rights: Rights) -> tuple[Decision,
         case MessageReceived(text=text, author=author) if route is not None:
             found = _COMMAND.match(text)
             assert found is not None
-            return _command(found[1].lower(), found[2] or "", author, route, state, rights)
+            return _command(found[1].lower(), found[2] or "", author, route, turn, rights)
         case ActionEnded(text=text, action=key) if route is not None:
             return (Speak(route=route, text=f"Stopped “{state.actions[key].name}”. {text}".strip()),)
         case ActionAnswered(text=text) if route is not None:
@@ -69,15 +71,15 @@ def _pressed(pressed: ControlPressed, state: LaneState, rights: Rights) -> tuple
     return (steer,)
 
 
-def _command(word: str, name: str, by: Person, route: Route, state: LaneState, rights: Rights) -> tuple[Decision, ...]:
+def _command(word: str, name: str, by: Person, route: Route, turn: Turn, rights: Rights) -> tuple[Decision, ...]:
     if word == "help":
         return (Speak(route=route, text=HELP),)
     if word == "status":
-        return (Speak(route=route, text=status(state) if rights.may(by.address, "see") else NOT_TOLD),)
-    found = _named(name, [a for a in state.in_flight() if word in rights.verbs([by], a)])
+        return (Speak(route=route, text=status(turn.in_flight()) if rights.may(by.address, "see") else NOT_TOLD),)
+    found = _named(name, [a for a in turn.in_flight() if word in rights.verbs([by], a)])
     if not found:
         return (Speak(route=route, text=f"There is nothing to {word}{f' called “{name}”' if name else ''}."),)
-    steers = [Steer(verb=word, action=a.key, by=by, via=route.medium) for a in found]  # type: ignore[arg-type]
+    steers = [Steer(verb=word, action=a.key, by=by, via=route.medium, view=turn.view(a)) for a in found]  # type: ignore[arg-type]
     if word == "stop":  # each action's own end says what was stopped, and what it had by then
         return tuple(steers)
     done = {"pause": "Paused", "resume": "Resumed"}[word]
@@ -90,10 +92,10 @@ def _named(name: str, actions: list[ActionView]) -> list[ActionView]:
     return [a for a in actions if not wanted or wanted == a.label or wanted in a.name.casefold()]
 
 
-def status(state: LaneState) -> str:
+def status(in_flight: Sequence[ActionView]) -> str:
     """What is in flight, for people."""
     lines = []
-    for action in state.in_flight():
+    for action in in_flight:
         doing = f": {action.doing}" if action.doing and action.phase == "running" else ""
         lines.append(f"- **{action.name}** ({action.label}), {action.phase.replace('_', ' ')}{doing}. {action.about}")
         lines += [f"  - asks: {question.text}" for question in action.questions.values()]

@@ -13,7 +13,9 @@ from gateway.events import Fact, Person, Ref
 from gateway.files import Attachment
 from gateway.journal import Emitted, Owned, Released
 from gateway.llm.model import Usage
-from gateway.record import Tagged
+from gateway.record import Record, Tagged
+
+NOT_NEEDED = msgspec.Raw(b"null")
 
 Attention = Literal["turn", "control", "keep"]
 Steering = Literal["interject", "ask", "pause", "resume", "stop", "answer"]
@@ -60,7 +62,9 @@ class Act(Tagged, frozen=True, kw_only=True):
 
 
 class Steer(Tagged, frozen=True, kw_only=True):
-    """`action` is the action's key. `text` is the message, the question or the answer; `via` where it was said."""
+    """`action` is the action's key. `text` is the message, the question or the answer; `via` where it was said.
+
+    `view` is a `working.ActionView`: what is known of an action of a shared place that is steered from here."""
 
     verb: Steering
     action: str
@@ -69,6 +73,7 @@ class Steer(Tagged, frozen=True, kw_only=True):
     question: str = ""
     via: str = ""
     files: tuple[Attachment, ...] = ()
+    view: msgspec.Raw = NOT_NEEDED
 
 
 class Withdraw(Tagged, frozen=True, kw_only=True):
@@ -99,13 +104,23 @@ class Taken(Tagged, frozen=True, kw_only=True):
     attention: Attention = "turn"
 
 
-Decider = Literal["model", "control", "outage", "parked", "budget"]
+Decider = Literal["model", "control", "outage", "parked", "budget", "cap"]
+
+
+class Prompted(Record, frozen=True, kw_only=True):
+    """The first request of a turn: a digest of it, how many messages and tools, and about how many tokens."""
+
+    digest: str
+    messages: int
+    tools: int
+    tokens: int
 
 
 class Decided(Tagged, frozen=True, kw_only=True):
     """`covers` are identities, never a range: progress that did not interrupt stays undecided.
 
-    An `outage` covers nothing: the person is told once, and the events wait for the model.
+    An `outage` and a `cap` cover nothing: the person is told once, and the events wait. `charged` is whose words it
+    followed; `prompt` what the model was shown.
     """
 
     turn: int
@@ -116,6 +131,8 @@ class Decided(Tagged, frozen=True, kw_only=True):
     model: str = ""
     usage: Usage | None = None
     why: str = ""
+    charged: Address | None = None
+    prompt: Prompted | None = None
 
 
 class Spent(Tagged, frozen=True, kw_only=True):
@@ -123,6 +140,8 @@ class Spent(Tagged, frozen=True, kw_only=True):
 
     usage: Usage
     model: str = ""
+    at: datetime | None = None
+    charged: Address | None = None
 
 
 class Moved(Tagged, frozen=True, kw_only=True):

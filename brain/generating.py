@@ -4,17 +4,19 @@ refused, a few times at most.
 Only look-ups, refused calls and an empty answer are asked about again within the turn; nothing has happened by then.
 """
 
+import hashlib
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from brain import files, outage, prompt
-from brain.entries import Decision, Recalled
+from brain.entries import Decision, Prompted, Recalled
 from brain.reading import Read, read
 from brain.rights import Rights
 from brain.state import Turn
 from brain.tools import Legal
+from gateway.llm.history import tokens_of
 from gateway.llm.model import Generation, Message, Model, Request, Usage, said, tool_call
-from gateway.record import Record
+from gateway.record import Record, encode
 
 MAX_MENDS = 2
 MAX_LOOKS = 3  # answers with look-ups in them
@@ -33,6 +35,7 @@ class Made(Record, frozen=True, kw_only=True):
     model: str
     usage: Usage
     why: str = ""
+    prompt: Prompted | None = None
 
 
 async def generate(
@@ -50,6 +53,7 @@ async def generate(
     askers = turn.askers()
     sees = not askers or rights.anyone_may(askers, "see")
     request = prompt.request(frame, turn, tools, now, sees=sees)
+    prompted = _prompted(request)
     decisions: list[Decision] = []
     usage, name, why = Usage(usd=0.0), model.name, ""
     mends = looks = 0
@@ -79,7 +83,17 @@ async def generate(
         request = Request(messages=[*request.messages, *more], tools=request.tools)
     made = (*decisions, *outage.nothing_came(turn)) if nothing else tuple(decisions)
     made = (*files.not_taken(turn), *made)
-    return Made(decisions=made, model=name, usage=usage, why=why)
+    return Made(decisions=made, model=name, usage=usage, why=why, prompt=prompted)
+
+
+def _prompted(request: Request) -> Prompted:
+    shown = encode([request.tools, request.messages])
+    return Prompted(
+        digest=hashlib.blake2b(shown, digest_size=8).hexdigest(),
+        messages=len(request.messages),
+        tools=len(request.tools),
+        tokens=tokens_of(shown.decode()),
+    )
 
 
 def _with(found: Read, looked_up: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ from brain.emission import emissions
 from brain.entries import Decided, LaneEntry, Spent, Summarised, Taken
 from brain.parts import LaneFrozen
 from gateway import views
+from gateway.addresses import Address
 from gateway.broker.protocol import Stored
 from gateway.events import MessageReceived, Send, SendClosed
 from gateway.journal import unstamped
@@ -108,11 +109,11 @@ class LaneRows:
                 for row in _said(conversation, entry):
                     rows.put("messages", {**row, **source})
                 if entry.usage is not None:
-                    rows.put("costs", _cost(stored, entry.model, entry.usage, entry.at.isoformat()) | source)
+                    rows.put("costs", _cost(stored, entry.model, entry.usage, entry.at, entry.charged) | source)
             case Summarised(model=model, usage=Usage() as usage, at=at):
-                rows.put("costs", _cost(stored, model, usage, at.isoformat()) | source)
-            case Spent(usage=usage, model=model):
-                rows.put("costs", _cost(stored, model, usage, "") | source)
+                rows.put("costs", _cost(stored, model, usage, at) | source)
+            case Spent(usage=usage, model=model, at=spent_at, charged=charged):
+                rows.put("costs", _cost(stored, model, usage, spent_at, charged) | source)
             case Snapshot():
                 whole = self._gathered.setdefault(stored.subject, Gathering()).take(stored.sequence, entry)
                 for row in _remembered(conversation, whole) if whole is not None else ():
@@ -157,10 +158,11 @@ def _said(conversation: str, decided: Decided) -> list[dict[str, Any]]:
     ]
 
 
-def _cost(stored: Stored, model: str, usage: Usage, at: str) -> dict[str, Any]:
+def _cost(stored: Stored, model: str, usage: Usage, at: datetime | None, who: Address | None = None) -> dict[str, Any]:
     return {
         "id": f"{stored.subject}/{stored.sequence}",
-        "at": at,
+        "at": at.isoformat() if at else "",
+        "who": str(who or ""),
         "model": model,
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,

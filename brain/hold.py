@@ -14,7 +14,8 @@ class Pace(Record, frozen=True, kw_only=True):
     """How patient a turn is. After `max_restarts` or `turn_seconds` a generation runs to its end.
 
     A model that gives nothing is asked again after `outage_seconds`, then after twice that, up to
-    `longest_outage_seconds`.
+    `longest_outage_seconds`. A conversation in which nothing happens leaves the memory `closes_after_seconds` later, or
+    twice that.
     """
 
     quiet_seconds: float = 1.0
@@ -22,6 +23,7 @@ class Pace(Record, frozen=True, kw_only=True):
     turn_seconds: float = 10.0
     max_restarts: int = 3
     outage_seconds: float = 5.0
+    closes_after_seconds: float = 900.0
     longest_outage_seconds: float = 300.0
 
 

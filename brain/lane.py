@@ -12,7 +12,10 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 
+import msgspec
+
 from brain import changes, controls, joining, noting, outage, prompt, summarising
+from brain.around import ALONE, Around
 from brain.attention import Manner, attention, is_looping
 from brain.entries import (
     Decided,
@@ -31,6 +34,7 @@ from brain.generating import Made, generate
 from brain.hold import Pace, quiet_in_seconds
 from brain.pairing import Pairing
 from brain.parts import Heard, Timer
+from brain.purse import Purse, steers, told
 from brain.recalling import Recall, look_up
 from brain.rights import Rights
 from brain.showing import Shows
@@ -53,6 +57,10 @@ MAX_TURNS_ALONE = 20  # since a person last wrote: ends cycles of notices and in
 LaneJournal = Journal[LaneState]
 
 
+class Quiet(Exception):
+    """Nothing has happened in a lane for long, and nothing is due: it ends until its next word."""
+
+
 class Lane:
     """`rights` say what an address may cause here; `operator` hears what needs mending."""
 
@@ -69,10 +77,14 @@ class Lane:
         notes: Notes | None = None,
         recall: Recall | None = None,
         pairing: Pairing | None = None,
+        around: Around = ALONE,
+        purse: Purse | None = None,
     ) -> None:
         self.journal, self.frame = journal, frame
         self._model, self._shows, self._pace, self._now, self._operator = model, shows, pace, now, operator
         self._rights, self._notes, self._recall, self._pairing = rights, notes, recall, pairing
+        self._around = around
+        self._purse = purse if purse is not None and purse.is_capped else None
         self._told_of_loop: set[Address] = set()
         self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
         self._outage_pause_seconds = pace.outage_seconds
@@ -131,6 +143,10 @@ class Lane:
             group.create_task(self._controls())
             group.create_task(self._timers())
             group.create_task(self._summaries())
+            group.create_task(self._end_when_quiet())
+            if self._purse is not None:
+                group.create_task(self._count(self._purse))
+                group.create_task(self._rest_at_caps(self._purse))
             group.create_task(self._shows.follow(self.journal))
 
     # --- what code decides -------------------------------------------------------------------------------------------
@@ -151,12 +167,12 @@ class Lane:
             found = await self._pairing.decide(heard, route, state)
             if found is not None:
                 return found
-        return controls.decisions(heard, state, self._rights)
+        return controls.decisions(heard, self._turn_on((heard,)), self._rights)
 
     async def _commit_by_code(
         self, by: Decider, heard: tuple[Heard, ...], decisions: tuple[Decision, ...], why: str = ""
     ) -> None:
-        covers = () if by == "outage" else tuple(identity_of(item.fact) for item in heard)
+        covers = () if by in ("outage", "cap") else tuple(identity_of(item.fact) for item in heard)
         decided: Decided | None = await self.journal.write(
             lambda state: (
                 None
@@ -181,6 +197,44 @@ class Lane:
             if timer.until <= self._now():
                 await self.journal.write(partial(_fire, timer, self._now()))
 
+    async def _end_when_quiet(self) -> None:
+        tail = None
+        while self.journal.tail != tail or not is_quiet(self.journal.state):
+            tail = self.journal.tail
+            await asyncio.sleep(self._pace.closes_after_seconds)
+        raise Quiet
+
+    # --- money -------------------------------------------------------------------------------------------------------
+
+    async def _count(self, purse: Purse) -> None:
+        counted: dict[str, float] | None = None
+        while True:
+            state = await self.journal.until(lambda state, counted=counted: state.spending.usd != counted)  # type: ignore[misc]
+            counted = dict(state.spending.usd)
+            purse.note(state.conversation, state.spending)
+
+    async def _rest_at_caps(self, purse: Purse) -> None:
+        """Work of whoever is over stands still until the next day."""
+        while True:
+            change = asyncio.create_task(purse.change())
+            try:
+                if resting := steers(self.journal.state, purse):
+                    await self._commit_by_code("cap", (), resting, "the day's budget")
+                await change
+            finally:
+                change.cancel()
+
+    async def _bear_cap(self, purse: Purse, turn: Turn) -> None:
+        """They are told once, and what they said waits."""
+        if spoken := told(turn, purse.until, self.frame.zone):
+            await self._commit_by_code("cap", turn.heard, spoken, "the day's budget is used up")
+        interrupts = self.journal.state.interrupts
+        newer = asyncio.create_task(self.journal.until(lambda state: state.interrupts > interrupts))
+        change = asyncio.create_task(purse.change())
+        await asyncio.wait({newer, change}, return_when=asyncio.FIRST_COMPLETED)
+        newer.cancel()
+        change.cancel()
+
     # --- the summary, beside the turns -------------------------------------------------------------------------------
 
     async def _summaries(self) -> None:
@@ -188,6 +242,9 @@ class Lane:
         pause = self._pace.outage_seconds
         while True:
             state = await self.journal.until(summarising.due)
+            if self._purse is not None and self._purse.is_over(()):
+                await self._purse.change()
+                continue
             covers = summarising.through(state)
             try:
                 generation = await self._model.generate(summarising.request(state, self.frame), self._spent)
@@ -207,7 +264,7 @@ class Lane:
     async def _turns(self) -> None:
         while True:
             state = await self.journal.until(_has_events)
-            turn = Turn(heard=_events(state), state=state)
+            turn = self._turn_on(_events(state))
             if state.crashes >= MAX_UNCLEAN and not state.outage:
                 why = f"set aside after {state.crashes} unclean ends"
                 self._operator(f"{state.conversation}: {why}: {[identity_of(h.fact) for h in turn.heard]}")
@@ -215,8 +272,16 @@ class Lane:
             elif state.turns_alone >= MAX_TURNS_ALONE:
                 wait = Wait(reason=f"{MAX_TURNS_ALONE} turns since anybody wrote")
                 await self._commit_by_code("budget", turn.heard, (wait,))
+            elif self._purse is not None and self._purse.is_over(turn.askers()):
+                await self._bear_cap(self._purse, turn)
             else:
                 await self._turn()
+
+    def _turn_on(self, heard: tuple[Heard, ...]) -> Turn:
+        """With what is seen from here of other places."""
+        state = self.journal.state
+        turn = Turn(heard=heard, state=state, elsewhere=self._around.actions(state.conversation))
+        return msgspec.structs.replace(turn, reaches=self._around.reaches(turn.askers()))
 
     async def _turn(self) -> None:
         deadline = asyncio.get_running_loop().time() + self._pace.turn_seconds
@@ -224,7 +289,7 @@ class Lane:
             restarts = 0
             while _has_events(self.journal.state):  # what it was about may have been taken back
                 last = restarts >= self._pace.max_restarts or asyncio.get_running_loop().time() > deadline
-                turn = Turn(heard=_events(self.journal.state), state=self.journal.state)
+                turn = self._turn_on(_events(self.journal.state))
                 interrupts = turn.state.interrupts
                 self._shows.typing(turn.heard, True)
                 made = await (self._make(turn) if last else self._make_unless_interrupted(turn, interrupts))
@@ -240,9 +305,10 @@ class Lane:
 
     async def _make(self, turn: Turn) -> Made:
         askers = turn.askers()
-        tools = legal(turn.state, self._rights, askers)
+        tools = legal(turn, self._rights, askers)
         looks = partial(self._look_up, turn.state)
-        return await generate(self._model, self.frame, turn, tools, self._now(), self._spent, self._rights, looks)
+        spent = partial(self._spent, charged=_charged(turn))
+        return await generate(self._model, self.frame, turn, tools, self._now(), spent, self._rights, looks)
 
     async def _look_up(self, state: LaneState, query: str) -> Recalled:
         return await look_up(self._recall, state, query, self.frame.zone, self._operator)
@@ -280,20 +346,24 @@ class Lane:
                 model=made.model,
                 usage=made.usage,
                 why=made.why,
+                charged=_charged(turn),
+                prompt=made.prompt,
             )
 
         decided: Decided | None = await self.journal.write(decide)
         if decided is None:
-            self._spent(made.model, made.usage)
+            self._spent(made.model, made.usage, charged=_charged(turn))
             return False
         for item in turn.heard:
             self._arrived.pop(identity_of(item.fact), None)
+        if self._purse is not None and made.usage.usd is None:
+            self._purse.unpriced(made.model)
         self._shows.decided(turn.heard, decided)
         return True
 
-    def _spent(self, model: str, usage: Usage) -> None:
+    def _spent(self, model: str, usage: Usage, charged: Address | None = None) -> None:
         """What was generated for nothing is gone but for its cost."""
-        entry = Spent(usage=usage, model=model)
+        entry = Spent(usage=usage, model=model, at=self._now(), charged=charged)
         task = asyncio.ensure_future(self.journal.write(lambda _: entry))
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
@@ -313,6 +383,17 @@ class Lane:
 
 def _take(fact: Fact, at: datetime, how: Manner, state: LaneState) -> Taken | None:
     return None if state.knows(fact) else Taken(event=fact, at=at, attention=attention(fact, state, how))
+
+
+def is_quiet(state: LaneState) -> bool:
+    """Nothing in it happens without a new fact."""
+    waits = state.undecided or state.outgoing or state.timer is not None or state.in_flight()
+    return not waits and all(send.outcome is not None for send in state.sends.values())
+
+
+def _charged(turn: Turn) -> Address | None:
+    askers = turn.askers()
+    return askers[-1].address if askers else None
 
 
 def _has_other_timer(timer: Timer, state: LaneState) -> bool:

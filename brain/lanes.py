@@ -1,5 +1,5 @@
 """The lanes' supervisor: one lane for each conversation. One that fails is folded again from its journal; the others do
-not notice.
+not notice. One that has been quiet for long is closed, and folded again at its next word.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from brain.lane import Lane
+from brain.lane import Lane, Quiet, is_quiet
 from gateway.broker.protocol import Deposed
 from gateway.journal import JournalClosed
 
@@ -25,17 +25,19 @@ class Lanes:
     def __init__(self, opens: Opens, group: asyncio.TaskGroup) -> None:
         self._opens, self._group = opens, group
         self._lanes: dict[str, asyncio.Future[Lane]] = {}
+        self._closed: set[str] = set()
 
     def __contains__(self, conversation: str) -> bool:
-        return conversation in self._lanes
+        return conversation in self._lanes or conversation in self._closed
 
     def keep(self, conversation: str) -> None:
         if conversation not in self._lanes:
+            self._closed.discard(conversation)
             self._lanes[conversation] = asyncio.get_running_loop().create_future()
             self._group.create_task(self._keep_running(conversation), name=f"lane {conversation}")
 
     def names(self) -> list[str]:
-        return list(self._lanes)
+        return [*self._lanes, *self._closed]
 
     def open_now(self) -> list[Lane]:
         return [lane.result() for lane in self._lanes.values() if lane.done() and not lane.cancelled()]
@@ -63,12 +65,21 @@ class Lanes:
         while True:
             lane = await self._opens(conversation)
             self._lanes[conversation].set_result(lane)
+            quiet = False
             try:
                 await lane.run()
             except* Deposed:
                 raise
+            except* Quiet:
+                quiet = True
             except* Exception:
                 log.exception("lane %s (%s) failed; it is folded again", conversation, lane.frame.contact.name)
+            if quiet and await lane.journal.release() and is_quiet(lane.journal.state):
+                del self._lanes[conversation]  # who asked meanwhile was refused, and asks again
+                self._closed.add(conversation)
+                return
             self._lanes[conversation] = asyncio.get_running_loop().create_future()
+            if quiet:  # something was being written as it ended
+                continue
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)

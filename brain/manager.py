@@ -6,7 +6,8 @@ Who somebody is, is looked up here; when that changes, their conversations are j
 import asyncio
 from collections.abc import Callable
 
-from brain import prompt
+from brain import audience, prompt
+from brain.around import Neighbours, Reach
 from brain.attention import Manner, manner
 from brain.contacts import Contact, Contacts, conversation_of
 from brain.entries import LaneEntry
@@ -14,6 +15,7 @@ from brain.hold import Pace
 from brain.lane import Lane
 from brain.lanes import Lanes
 from brain.pairing import Pairing
+from brain.purse import Caps, Purse
 from brain.recalling import Recall
 from brain.registry import Registry
 from brain.showing import Shows, Tell
@@ -21,7 +23,17 @@ from brain.state import LaneState
 from gateway import live
 from gateway.broker.protocol import Broker
 from gateway.clock import Now
-from gateway.events import ControlPressed, Fact, MediumFact, MessageDeleted, MessageReacted, MessageReceived
+from gateway.events import (
+    ActionFact,
+    ControlPressed,
+    Fact,
+    MediumFact,
+    MessageDeleted,
+    MessageReacted,
+    MessageReceived,
+    SendClosed,
+    TimerFired,
+)
 from gateway.holding import Guard
 from gateway.journal import Journal, acknowledge
 from gateway.keeping import Consumed
@@ -51,6 +63,8 @@ class Manager:
         notes: Notes | None = None,
         recall: Recall | None = None,
         ambient: frozenset[str] = frozenset(),
+        reach: Reach = lambda address: None,
+        caps: Caps | None = None,
     ) -> None:
         self._broker, self._guard, self._worker = broker, guard, worker
         self._assistant, self._contacts, self._model = assistant, contacts, model
@@ -59,8 +73,11 @@ class Manager:
         self._registry = Registry(broker, guard, worker, contacts, now, lambda: broker.signal(live.PEOPLE, b""))
         self._pairing = Pairing(self._registry)
         self._lanes: Lanes | None = None
+        states = lambda: [lane.journal.state for lane in self.lanes()]  # noqa: E731
+        self._around = Neighbours(contacts, states, reach)
         self._settled = -1  # the changes of the book that all conversations have followed
         self._told: set[str] = set()
+        self._purse = Purse(caps or Caps(), contacts.key_of, now, operator)
 
     async def run(self) -> None:
         unwatch = self._broker.watch(live.AGAIN, self._show_again)
@@ -107,8 +124,20 @@ class Manager:
                 await self._hear(fact, lanes)
             case MessageDeleted() | MessageReacted():
                 await self._note(fact, lanes)
-            case _:
+            case SendClosed() | TimerFired():
                 await self._deliver(fact, self._contacts.home(fact.conversation), Manner(), lanes)
+            case _:
+                for conversation, heard in await self._audience(fact, lanes):
+                    await self._deliver(heard, conversation, Manner(), lanes)
+
+    async def _audience(self, fact: ActionFact, lanes: Lanes) -> list[tuple[str, ActionFact]]:
+        home = self._contacts.home(fact.conversation)
+        action = (await lanes.get(home)).journal.state.actions.get(fact.action)
+        if home.startswith("p-") or action is None:
+            return [(home, fact)]
+        private = self._around.private(action.by.address)
+        adopted = (await lanes.get(private)).journal.state.actions.get(fact.action) if private in lanes else None
+        return audience.told(fact, home, private, adopted)
 
     async def _hear(self, fact: MessageReceived | ControlPressed, lanes: Lanes) -> None:
         if isinstance(fact, MessageReceived):
@@ -204,6 +233,8 @@ class Manager:
             self._notes,
             self._recall,
             self._pairing,
+            self._around,
+            self._purse,
         )
 
 

@@ -1,6 +1,6 @@
 """What a lane's state is made of: shapes alone, nothing decided here. Its snapshot is one of them."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -68,6 +68,22 @@ def weight_of(exchange: Exchange) -> int:
     return sum(LINE_TOKENS + tokens_of(text[:TEXT_SHOWN]) for text in texts)
 
 
+class Spending(msgspec.Struct):
+    """What a conversation and its work have cost on one day, the last on which anything did: by address, "" for what
+    was for nobody in particular. A price that is not known counts as nothing."""
+
+    day: str = ""
+    usd: dict[str, float] = {}
+
+    def add(self, at: datetime, who: Address | None, usd: float | None) -> None:
+        day = at.astimezone(UTC).date().isoformat()
+        if not usd or day < self.day:
+            return
+        if day > self.day:
+            self.day, self.usd = day, {}
+        self.usd[str(who or "")] = self.usd.get(str(who or ""), 0.0) + usd
+
+
 class Timer(msgspec.Struct, frozen=True):
     turn: int
     until: datetime
@@ -124,3 +140,6 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     recent: list[Opened] = []
     robot_turns: int = 0
     summary: Summarised | None = None
+    spending: Spending = msgspec.field(default_factory=Spending)
+    capped: str = ""
+    resting: list[str] = []

@@ -98,7 +98,7 @@ def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *
         messages += _rendered(exchange, state, frame)
     events = events_text((*state.overheard, *heard), state, frame.zone)
     messages.append({"role": "user", "content": events})
-    messages.append({"role": "user", "content": live_state(state, heard, frame.zone, now, sees=sees)})
+    messages.append({"role": "user", "content": live_state(turn, frame.zone, now, sees=sees)})
     return Request(messages=messages, tools=render(tools))
 
 
@@ -269,21 +269,21 @@ def _told(fact: Any) -> tuple[str, str]:
 # --- the live state --------------------------------------------------------------------------------------------------
 
 
-def live_state(state: LaneState, heard: tuple[Heard, ...], zone: ZoneInfo, now: datetime, *, sees: bool) -> str:
+def live_state(turn: Turn, zone: ZoneInfo, now: datetime, *, sees: bool) -> str:
+    state = turn.state
     lines = [f"(State at {now.astimezone(zone).strftime('%a %d %b %Y %H:%M')})"]
-    lines += _work(state, now) if sees else ["What is in flight is not for those who wrote."]
+    lines += _work(turn, now) if sees else ["What is in flight is not for those who wrote."]
     pending = [send for send in state.sends.values() if send.outcome is None]
     if pending:
         lines.append("Not yet delivered: " + "; ".join(f"“{shortened(send.text, 60)}”" for send in pending[-5:]))
     if at_hand := files.at_hand(state):
         lines.append(at_hand)
-    lines.append(f"Decide about: {', '.join(dict.fromkeys(item.label for item in heard))}.")
+    lines.append(f"Decide about: {', '.join(dict.fromkeys(item.label for item in turn.heard))}.")
     return "\n".join(lines)
 
 
-def _work(state: LaneState, now: datetime) -> list[str]:
-    in_flight = state.in_flight()
-    completed = [action for action in state.actions.values() if not action.in_flight]
+def _work(turn: Turn, now: datetime) -> list[str]:
+    in_flight, completed = turn.in_flight(), turn.completed()
     lines = ["In flight:" if in_flight else "Nothing is in flight."]
     for action in in_flight:
         lines.append(_action(action, now))
@@ -298,6 +298,8 @@ def _action(action: ActionView, now: datetime) -> str:
     parts = [f"{action.label} {action.name} · {action.phase}{age} · “{shortened(action.about, ABOUT_SHOWN)}”"]
     if action.doing and action.phase == "running":
         parts.append(f"doing: {shortened(action.doing, 120)}")
+    if action.elsewhere:
+        parts.append("kept private" if action.narrowed else f"asked for on {action.route.medium}, told there")
     if action.last:
         parts.append(f"last: {shortened(action.last, 200)}")
     return " · ".join(parts)

@@ -16,7 +16,7 @@ from brain.rights import Rights
 from brain.state import Turn
 from brain.tools import LISTS, REACTS, TEXT_OF, Legal, action_name
 from brain.working import ActionView
-from gateway.addresses import Route
+from gateway.addresses import Address, Route
 from gateway.events import ControlPressed, MessageReceived, Person, identity_of
 from gateway.files import FILES_MAX, Attachment
 from gateway.llm.model import Generation, RawCall
@@ -75,7 +75,7 @@ def read(
             results.append("Done.")
     if text and not queries and not any(isinstance(decision, Speak | Wait) for decision in decisions):
         try:
-            decisions.insert(0, _speak(text, None, None, turn))
+            decisions.insert(0, _speak(text, {}, turn))
         except Refusal as why:
             return Read(decisions=(), calls=calls, results=(*results, f"Not sent: {why}"), refused=True)
     return Read(
@@ -111,12 +111,11 @@ def _decision(
     if tool.kind == "wait":
         return Wait(reason=arguments["reason"], until=_until(arguments.get("until"), now))
     if tool.kind == "send_message":
-        attached = _named(arguments.get("attach", ()), turn)
-        return _speak(arguments.get("text", ""), arguments.get("reply_to"), arguments.get("medium"), turn, attached)
+        return _speak(arguments.get("text", ""), arguments, turn)
     if tool.kind == "react":
         return _react(arguments["emoji"], arguments.get("to"), turn)
     assert tool.kind != "recall"
-    words = _whose_words(arguments.get("for_message"), turn)
+    words = _whose_words(arguments.get("for_message"), turn, rights)
     if tool.kind == "act":
         by, route = words or _requester(turn)
         _check_rights(rights.may(by.address, "start"), by, "start work")
@@ -136,7 +135,8 @@ def _decision(
         verb=tool.kind,
         action=action.key,
         by=by,
-        text=arguments.get(TEXT_OF.get(tool.kind, ""), ""),
+        text="" if tool.kind == "stop" and action.elsewhere else arguments.get(TEXT_OF.get(tool.kind, ""), ""),
+        view=turn.view(action),
         question=tool.question or arguments.get("question", ""),
         via=route.medium,
         files=_handed_on(arguments, turn) if tool.kind in ("interject", "answer") else (),
@@ -230,7 +230,7 @@ def _until(text: str | None, now: datetime) -> datetime | None:
 
 
 def _action(tool: Legal, arguments: dict[str, Any], turn: Turn) -> ActionView:
-    action = turn.state.actions.get(tool.action) if tool.action else turn.state.by_label(arguments["action"])
+    action = turn.action(tool.action) if tool.action else turn.by_label(arguments["action"])
     if action is None:
         raise Refusal("that action is not known any more")
     if tool.kind == "answer" and (tool.question or arguments.get("question", "")) not in action.questions:
@@ -238,18 +238,23 @@ def _action(tool: Legal, arguments: dict[str, Any], turn: Turn) -> ActionView:
     return action
 
 
-def _speak(
-    text: str, reply_to: str | None, medium: str | None, turn: Turn, attached: tuple[Attachment, ...] = ()
-) -> Speak:
+def _speak(text: str, how: dict[str, Any], turn: Turn) -> Speak:
+    reply_to, medium, to = how.get("reply_to"), how.get("medium"), how.get("to")
     if reply_to is not None:
         heard = [item for item in turn.heard if item.label == reply_to.strip("[]")]
         if not heard:
             raise Refusal(f"{reply_to} is not among what this turn is about: {', '.join(_labels(turn))}")
     else:
         heard = list(turn.heard)
-    route = turn.state.routes[medium] if medium else _one_route(heard, turn)
+    if to:  # the table of tools has no other addresses than those
+        route: Route = turn.reaches[Address.parse(to)]
+    elif medium:
+        route = turn.state.routes[medium]
+    else:
+        route = _one_route(heard, turn)
     answers = tuple(identity_of(item.fact) for item in heard)
-    by_tool = reply_to is not None or medium is not None or bool(attached)
+    attached = _named(how.get("attach", ()), turn)
+    by_tool = bool(how)
     return Speak(route=route, text=whole_text(text)[:MAX_TEXT], answers=answers, by_tool=by_tool, files=attached)
 
 
@@ -288,14 +293,15 @@ def _labels(turn: Turn) -> list[str]:
     return list(dict.fromkeys(item.label for item in turn.heard))
 
 
-def _whose_words(label: str | None, turn: Turn) -> tuple[Person, Route] | None:
+def _whose_words(label: str | None, turn: Turn, rights: Rights) -> tuple[Person, Route] | None:
     """Author and route of the message that a call follows; None in a turn that nobody's message opened."""
     said = [item for item in turn.heard if isinstance(item.fact, MessageReceived | ControlPressed)]
     if label is not None:
         said = [item for item in said if item.label == label.strip("[]")]
         if not said:
             raise Refusal(f"{label} is not among what this turn is about: {', '.join(_labels(turn))}")
-    if len({item.fact.author.address for item in said}) > 1:  # type: ignore[union-attr]
+    authors = [item.fact.author.address for item in said if isinstance(item.fact, MessageReceived | ControlPressed)]
+    if any(not rights.same(authors[0], other) for other in authors):
         raise Refusal("several people wrote; say whose words this follows with for_message")
     if not said:
         return None

@@ -67,14 +67,14 @@ class Rights:
     def __init__(
         self, place: Place, role_of: Callable[[Address], Role], same: Callable[[Address, Address], bool]
     ) -> None:
-        self._place, self._role_of, self._same = place, role_of, same
+        self._place, self._role_of, self.same = place, role_of, same
 
     def may(self, by: Address, effect: Effect) -> bool:
         return self._role_of(by) in MAY[effect][self._place]
 
     def may_tell(self, by: Address, verb: Verb, action: ActionView) -> bool:
         """Their own work, whichever of their addresses asked for it, or as far as others' may be touched."""
-        own = self._same(by, action.by.address)
+        own = self.same(by, action.by.address)
         return self.may(by, "steer" if own else _OTHERS[verb])
 
     def anyone_may(self, people: Iterable[Person], effect: Effect) -> bool:

@@ -4,11 +4,14 @@ It keeps what a turn needs (recent exchanges whole, what is in flight, what is n
 for ever. Mutable behind `apply`: copying on each entry would make a long conversation quadratic.
 """
 
+from datetime import UTC, datetime
+
 import msgspec
 
 from brain import changes, joining
 from brain.emission import action_key, emissions
 from brain.entries import (
+    NOT_NEEDED,
     Act,
     Decided,
     Decision,
@@ -16,19 +19,22 @@ from brain.entries import (
     LaneEntry,
     Moved,
     Parted,
+    Speak,
     Spent,
     Steer,
     Summarised,
     Taken,
     Wait,
 )
-from brain.parts import Exchange, Heard, LaneFrozen, Opened, SendView, Timer, weight_of
+from brain.parts import Exchange, Heard, LaneFrozen, Opened, SendView, Spending, Timer, weight_of
 from brain.working import ActionView, forget_completed
 from gateway.addresses import Address, Route
 from gateway.events import (
+    ActionChanged,
     ActionEnded,
     ActionFact,
     ActionProgressed,
+    ActionResponded,
     ClarificationRequested,
     ControlPressed,
     Fact,
@@ -46,7 +52,7 @@ from gateway.events import (
 )
 from gateway.files import Attachment
 from gateway.journal import Emitted, Outgoing, Owned, Released, forget_emitted
-from gateway.record import decode
+from gateway.record import decode, encode
 from gateway.seen import Identities, Seen
 
 EXCHANGES_KEPT, EXCHANGES_CUT_TO = 400, 300  # without a summary for so long, the oldest can only be recalled
@@ -64,6 +70,9 @@ class LaneState:
         self.exchanges: list[Exchange] = []
         self.summary: Summarised | None = None  # of all before them
         self.weight = 0  # of the exchanges, in tokens, about
+        self.spending = Spending()
+        self.capped = ""  # the day on which people were told that its budget is used up
+        self.resting: list[str] = []  # actions that stand still for that
         self.actions: dict[str, ActionView] = {}
         self.sends: dict[Ref, SendView] = {}
         self.outgoing: list[Outgoing] = []
@@ -120,11 +129,15 @@ class LaneState:
             reached=list(self.reached.items()),
             parted=sorted(self.parted, key=str),
             summary=self.summary,
+            spending=self.spending,
+            capped=self.capped,
+            resting=self.resting,
         )
 
     def thaw(self, frozen: bytes) -> None:
         kept: LaneFrozen = decode(frozen, LaneFrozen)
         self.undecided, self.overheard, self.summary = kept.undecided, kept.overheard, kept.summary
+        self.spending, self.capped, self.resting = kept.spending, kept.capped, kept.resting
         self.keep(kept.exchanges)
         self.actions = {action.key: action for action in kept.actions}
         self.sends, self.outgoing, self.routes = dict(kept.sends), kept.outgoing, kept.routes
@@ -197,9 +210,11 @@ class LaneState:
                 joining.part(self, entry)
             case Summarised():
                 self.summary = entry
+                self.spending.add(entry.at, None, entry.usage.usd if entry.usage else None)
                 self.keep([one for one in self.exchanges if one.place > entry.through])
-            case Spent():
-                pass
+            case Spent(usage=usage, at=at, charged=charged):
+                if at is not None:
+                    self.spending.add(at, charged, usage.usd)
             case _:
                 raise TypeError(f"a lane's journal holds no {type(entry).__name__}")
 
@@ -210,6 +225,7 @@ class LaneState:
         if isinstance(fact, MessageReceived) and self._identify(fact):
             return
         heard = Heard(label=self._label(fact), fact=fact, at=taken.at, control=control, files=self.keep_files(fact))
+        self._charge(fact, taken.at)
         if isinstance(fact, changes.Change):
             self.interrupts += changes.note(self, heard)
         elif isinstance(fact, MessageReceived) and fact.edited:
@@ -319,6 +335,7 @@ class LaneState:
         self.overheard = []
         self.turns, self.turns_alone, self.crashes = decided.turn, self.turns_alone + 1, 0
         self.outage = decided.by == "outage"
+        self._settle(decided)
         waits = [one for one in decided.decisions if isinstance(one, Wait) and one.until is not None]
         if decided.by != "control":  # what code answers beside it is no turn of the model
             self.timer = Timer(decided.turn, waits[-1].until, waits[-1].reason) if waits and waits[-1].until else None
@@ -336,6 +353,27 @@ class LaneState:
         if len(self.exchanges) > EXCHANGES_KEPT:
             self.keep(self.exchanges[-EXCHANGES_CUT_TO:])
 
+    def _charge(self, fact: Fact, at: datetime) -> None:
+        """What an action has cost since it last told."""
+        if not isinstance(fact, ActionChanged | ActionProgressed | ActionResponded | ActionEnded):
+            return
+        if (action := self.actions.get(fact.action)) is not None and fact.usd > action.usd:
+            self.spending.add(at, action.by.address, fact.usd - action.usd)
+            action.usd = fact.usd
+
+    def _settle(self, decided: Decided) -> None:
+        """The money: what it cost, whether it was the word of a cap, and which work rests for that."""
+        if decided.usage is not None:
+            self.spending.add(decided.at, decided.charged, decided.usage.usd)
+        if decided.by != "cap":
+            return
+        if any(isinstance(one, Speak) for one in decided.decisions):
+            self.capped = decided.at.astimezone(UTC).date().isoformat()
+        for one in decided.decisions:
+            if isinstance(one, Steer):
+                self.resting = [key for key in self.resting if key != one.action]
+                self.resting += [one.action] if one.verb == "pause" else []
+
     def keep(self, exchanges: list[Exchange]) -> None:
         self.exchanges = exchanges
         self.weight = sum(weight_of(one) for one in exchanges)
@@ -350,7 +388,10 @@ class LaneState:
                 self.actions[key] = ActionView(
                     key=key, label=label, name=name, about=query, by=by, route=route, since=decided.at
                 )
-            case Steer(action=key) if key in self.actions:
+            case Steer(action=key) if key in self.actions or decision.view != NOT_NEEDED:
+                if key not in self.actions:
+                    view: ActionView = decode(bytes(decision.view), ActionView)
+                    self.actions[key] = msgspec.structs.replace(view, route=self.routes.get(decision.via, view.route))
                 self.actions[key].steered(decision, by_control=decided.by == "control")
             case _:
                 pass
@@ -365,6 +406,25 @@ class Turn(msgspec.Struct, frozen=True):
 
     heard: tuple[Heard, ...]
     state: LaneState
+    elsewhere: tuple[ActionView, ...] = ()  # asked for by this person in a shared place
+    reaches: dict[Address, Route] = {}  # where those who wrote can be reached, each by their own addresses
+
+    def in_flight(self) -> list[ActionView]:
+        known = self.state.actions
+        return [*self.state.in_flight(), *(action for action in self.elsewhere if action.key not in known)]
+
+    def completed(self) -> list[ActionView]:
+        return [action for action in self.state.actions.values() if not action.in_flight]
+
+    def action(self, key: str) -> ActionView | None:
+        return self.state.actions.get(key) or next((one for one in self.elsewhere if one.key == key), None)
+
+    def view(self, action: ActionView) -> msgspec.Raw:
+        """For the journal, of an action that it does not know."""
+        return NOT_NEEDED if action.key in self.state.actions else msgspec.Raw(encode(action))
+
+    def by_label(self, label: str) -> ActionView | None:
+        return next((one for one in [*self.in_flight(), *self.completed()] if one.label == label), None)
 
     def askers(self) -> list[Person]:
         """Whose words the turn follows: the authors of its messages, else who asked for the actions that spoke."""

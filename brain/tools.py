@@ -12,7 +12,7 @@ import msgspec
 
 from brain.entries import Steering
 from brain.rights import Rights
-from brain.state import LaneState
+from brain.state import Turn
 from brain.working import ActionView
 from gateway.events import Person
 from gateway.llm.model import Tool
@@ -52,34 +52,32 @@ class Legal(Record, frozen=True, kw_only=True):
     choices: dict[str, tuple[str, ...]] = {}
 
 
-def legal(state: LaneState, rights: Rights, askers: Sequence[Person]) -> tuple[Legal, ...]:
+def legal(turn: Turn, rights: Rights, askers: Sequence[Person]) -> tuple[Legal, ...]:
     """What any of those whose words the turn follows may cause; whose words a call follows is checked as it is read.
 
     In an order that changes only at its end, so that the provider's cache of the tools holds as long as possible.
     """
-    tools = [_send_message(state), _WAIT]
+    tools = [_send_message(turn), _WAIT]
     if not askers or rights.anyone_may(askers, "recall"):
         tools.append(_RECALL)
     if rights.anyone_may(askers, "start"):
-        tools.append(_with_files(_ACT, state))
-    in_flight = state.in_flight()
-    completed = [action for action in state.actions.values() if not action.in_flight]
+        tools.append(_ACT)
+    in_flight, completed = turn.in_flight(), turn.completed()
     can = [(action, rights.verbs(askers, action)) for action in [*in_flight, *completed]]
     if len(in_flight) > MANY:
         tools += _fixed(can)
     else:
         tools += [tool for action, verbs in can for tool in _own(action, verbs)]
-    tools = [tools[0], *(_with_files(tool, state) for tool in tools[1:])]
-    if any(medium in REACTS for medium in state.routes):
+    if turn.state.files:
+        tools = [_with_files(tool) for tool in tools]
+    if any(medium in REACTS for medium in turn.state.routes):
         tools.append(_REACT)
     return tuple(tools)
 
 
-def _with_files(tool: Legal, state: LaneState) -> Legal:
-    """Once there are any."""
-    if not state.files or tool.kind not in ("act", "interject", "answer") or "files" in tool.optional:
-        return tool
-    return msgspec.structs.replace(tool, optional=(*tool.optional, "files"))
+def _with_files(tool: Legal) -> Legal:
+    takes = {"send_message": "attach", "act": "files", "interject": "files", "answer": "files"}.get(tool.kind)
+    return msgspec.structs.replace(tool, optional=(*tool.optional, takes)) if takes else tool
 
 
 def render(tools: tuple[Legal, ...]) -> list[Tool]:
@@ -130,16 +128,24 @@ _REACT = Legal(
 )
 
 
-def _send_message(state: LaneState) -> Legal:
-    mediums = tuple(state.routes)
-    attach = ("attach",) if state.files else ()
+def _send_message(turn: Turn) -> Legal:
+    """`medium` where this conversation has been. `to` is for elsewhere: an address of whoever it is that wrote."""
+    mediums, addresses = tuple(turn.state.routes), tuple(str(address) for address in turn.reaches)
+    choices = {"medium": mediums} if len(mediums) > 1 else {}
+    if (
+        not turn.state.is_private
+        or {address.medium for address in turn.reaches} - {*mediums}
+        or len(addresses) > len(mediums)
+    ):
+        choices |= {"to": addresses} if addresses else {}
     return Legal(
         name="send_message",
         kind="send_message",
-        about="Reply in a chosen place; plain text does it where the last message came from.",
+        about="Reply in a chosen place; plain text does it where the last message came from."
+        + (" to: another address of theirs, if they asked for that." if "to" in choices else ""),
         required=("text",),
-        optional=("reply_to", *(("medium",) if len(mediums) > 1 else ()), *attach),
-        choices={"medium": mediums} if len(mediums) > 1 else {},
+        optional=("reply_to", *choices),
+        choices=choices,
     )
 
 

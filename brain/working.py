@@ -37,6 +37,9 @@ class ActionView(msgspec.Struct):
     doing: str = ""
     last: str = ""
     questions: dict[str, ClarificationRequested] = {}
+    elsewhere: bool = False  # asked for in a shared place, and steered from here
+    narrowed: bool = False  # and added to from here: what it comes to is told here alone
+    usd: float = 0.0  # what it has cost by now
     by_control: bool = False  # the last steering was a button or a slash command: code tells its outcome
 
     @property
@@ -63,6 +66,7 @@ class ActionView(msgspec.Struct):
 
     def steered(self, steer: Steer, *, by_control: bool) -> None:
         self.by_control = by_control
+        self.narrowed = self.narrowed or (self.elsewhere and steer.verb in ("interject", "answer"))
         if steer.verb != "stop":  # an end is told by the action itself
             self.phase = LEADS_TO.get((self.phase, steer.verb), self.phase)
         if steer.verb == "answer":

@@ -18,11 +18,12 @@ from gateway.journal import publish, store_blob
 from gateway.live import LiveSignal
 from gateway.outbox import Outbox
 from gateway.record import decode
-from gateway.settings import IMAP_PORTS, SMTP_PORTS, EmailSettings, Settings
+from gateway.settings import IMAP_PORTS, SMTP_PORTS, EmailSettings, Settings, SlackSettings
 from mediums.medium import Medium
 
 if TYPE_CHECKING:
     from mediums.email.account import Account
+    from mediums.slack.adapter import Entry
 
 
 class Accounts:
@@ -88,9 +89,7 @@ class Accounts:
 
         slack = self._settings.mediums.slack
         assert slack is not None
-        made = self._slack_made or await introduced(
-            slack.bot_token.reveal(), slack.app_token.reveal(), str(slack.api_base)
-        )
+        made = self._slack_made or await introduced(slack.bot_token.reveal(), slack_entry(slack), str(slack.api_base))
         self._slack_made = made
         await self._medium(lambda _: made, guard)
 
@@ -123,6 +122,16 @@ class Accounts:
 
         assert isinstance(medium, LocalMedium)
         self._parts.opened(await medium.listening())
+
+
+def slack_entry(slack: SlackSettings) -> "Entry":
+    """The settings hold one of the two."""
+    from mediums.slack.door import Door
+
+    if slack.signing_secret is not None and slack.listen is not None:
+        return Door(host=slack.listen.host, port=slack.listen.port, signing_secret=slack.signing_secret.reveal())
+    assert slack.app_token is not None
+    return slack.app_token.reveal()
 
 
 def mail_account(email: EmailSettings, name: str) -> "Account":

@@ -6,6 +6,7 @@ the brain, and all run actions.
 """
 
 import asyncio
+import gc
 import logging
 import os
 import socket
@@ -15,9 +16,11 @@ from actors.sharing import role_of
 from actors.supervisor import ActionHost
 from brain.history import Recalls
 from brain.manager import Manager
+from brain.purse import Caps
 from frontdesk.accounts import Accounts
 from frontdesk.parts import Parts
 from frontdesk.people import Directory, contacts
+from frontdesk.reaching import reach
 from frontdesk.store import ROLES, is_shared, machine_of, open_broker
 from frontdesk.upkeep import keeper, keeper_key
 from frontdesk.work import Actors
@@ -56,6 +59,7 @@ class App:
         """Until cancelled; then every role ends cleanly, within STOP_SECONDS. Raises BrokerUnusable."""
         broker = self.broker = await open_broker(self.settings, self.parts.operator)
         tasks = [asyncio.create_task(role, name=name) for name, role in self._roles(broker).items()]
+        gc.freeze()  # what was imported stays: a full collection that walked it took 34 ms
         tasks.append(asyncio.create_task(self.directory.follow(broker), name="who is who"))
         self.parts.started()
         try:
@@ -89,6 +93,7 @@ class App:
         return {key: supervise(broker, key, seconds, work) for key, work in roles.items()}
 
     async def _brain(self, broker: Broker, guard: Guard) -> None:
+        model = self.settings.model
         self.manager = Manager(
             broker,
             guard,
@@ -102,7 +107,9 @@ class App:
             pace=self.parts.pace,
             notes=Notes(broker, self.directory.whose, utc_now),
             recall=Recalls(self.settings.store.path),
+            reach=reach(self.settings),
             ambient=frozenset(one.place for one in self.settings.places if one.ambient),
+            caps=Caps(all=model.max_usd_per_day, person=model.max_usd_per_person_per_day),
         )
         await self.manager.run()
 

@@ -177,6 +177,23 @@ def search(config: Path | None, text: str, limit: int) -> None:
 
 @main.command()
 @config_option
+@click.option("--days", type=click.IntRange(1, 3660), default=7, show_default=True, help="Today, and the days before.")
+def costs(config: Path | None, days: int) -> None:
+    """What it cost, by day (UTC) and person, talk and work."""
+    from datetime import UTC, datetime
+
+    from frontdesk.costs import lines
+    from gateway.keeping import ViewsFailed
+
+    try:
+        found = lines(_settings(config), days, datetime.now(UTC).date())
+    except ViewsFailed as error:
+        raise click.ClickException(str(error)) from error
+    click.echo("\n".join(found) or "Nothing was spent.")
+
+
+@main.command()
+@config_option
 def rebuild(config: Path | None) -> None:
     """Make the search index and the other views anew from the journals. No gateway may run on this machine."""
     from frontdesk import upkeep

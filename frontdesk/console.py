@@ -11,14 +11,14 @@ from brain import prompt
 from brain.contacts import Contacts, owner
 from brain.controls import status
 from brain.emission import ref_of
-from brain.entries import Act, Decision, LaneEntry, React, Recalled, Speak, Steer, Wait, Withdraw
-from brain.parts import Exchange
+from brain.entries import Act, Decided, Decision, LaneEntry, React, Recalled, Speak, Steer, Wait, Withdraw
+from brain.parts import Exchange, Heard
 from brain.state import LaneState
 from brain.working import ActionView
 from frontdesk.orders import Orders
 from gateway.broker.protocol import Broker
-from gateway.events import MessageReceived, Ref
-from gateway.journal import Follower
+from gateway.events import MessageReceived, Ref, identity_of
+from gateway.journal import Folding, Follower, unstamped
 
 TURNS_SHOWN = 3
 
@@ -31,8 +31,9 @@ class Console:
         contact = owner(contacts.settings)
         self._frame = prompt.Frame(assistant, contact, False)
         conversation = f"p-{contact.key}"
+        self._subject = f"log.lane.{conversation}"
         self._orders = Orders(broker, contacts.with_book)
-        self._lane = Follower(broker, f"log.lane.{conversation}", LaneState(conversation), LaneEntry)
+        self._lane = Follower(broker, self._subject, LaneState(conversation), LaneEntry)
 
     async def people(self, words: str) -> str:
         """Who is who; or a change of it: see `frontdesk.orders`."""
@@ -45,9 +46,25 @@ class Console:
         """Why: the turns about a message (`m12`, or its identity), or the last few."""
         state = await self._lane.now()
         found = [exchange for exchange in state.exchanges if not about or _is_about(exchange, about)]
+        waiting = [item for item in state.undecided if about and _is_it(item, about)]
+        if not found and waiting:
+            return _waiting(waiting, state, self._frame)
+        found = found or await self._older(about)
         if not found:
             raise LookupError(f"No turn about {about}." if about else "Nothing was decided yet.")
         return "\n\n".join(_turn(exchange, state, self._frame) for exchange in found[-TURNS_SHOWN:])
+
+    async def _older(self, about: str) -> list[Exchange]:
+        """Of turns that left the prompt, as far as the journal goes back."""
+        conversation = self._subject.removeprefix("log.lane.")
+        folding = Folding(LaneState(conversation), LaneEntry)
+        found = []
+        for stored in await self._broker.read(self._subject):
+            entry = unstamped(stored, folding.entries)[2]
+            folding.take(stored.sequence, entry, len(stored.data))
+            if isinstance(entry, Decided) and _is_about(folding.state.exchanges[-1], about):
+                found.append(folding.state.exchanges[-1])
+        return found
 
     async def code(self, about: str) -> str:
         """The Python that an action ran: by label or name, or the newest."""
@@ -63,7 +80,7 @@ class Console:
         if not state.turns:
             raise LookupError("Nothing was said here yet.")
         ended = [action for action in state.actions.values() if not action.in_flight]
-        lines = [status(state), *(f"- {a.name} ({a.label}) {a.phase}: {a.last[:200]}" for a in ended[-10:])]
+        lines = [status(state.in_flight()), *(f"- {a.name} ({a.label}) {a.phase}: {a.last[:200]}" for a in ended[-10:])]
         return "\n".join(lines)
 
     def _action(self, about: str, state: LaneState) -> ActionView:
@@ -76,12 +93,28 @@ class Console:
 
 
 def _is_about(exchange: Exchange, about: str) -> bool:
+    return any(_is_it(item, about) for item in exchange.heard)
+
+
+def _is_it(item: Heard, about: str) -> bool:
+    return about == item.label or (isinstance(item.fact, MessageReceived) and about in item.fact.identity)
+
+
+def _waiting(items: list[Heard], state: LaneState, frame: prompt.Frame) -> str:
+    why = "the model cannot be reached" if state.outage else "the day's budget is used up" if state.capped else ""
+    return f"Not decided yet{f': {why}' if why else ''}.\n\n```\n{prompt.events_text(items, state, frame.zone)}\n```"
+
+
+def _rules(exchange: Exchange) -> str:
+    """What the rules before any model made of each event."""
+    covers = set(exchange.decided.covers)
+    made = []
     for item in exchange.heard:
-        if about == item.label:
-            return True
-        if isinstance(item.fact, MessageReceived) and about in item.fact.identity:
-            return True
-    return False
+        if identity_of(item.fact) not in covers:
+            made.append(f"{item.label} was only kept")
+        else:
+            made.append(f"{item.label} {'needs no model' if item.control else 'opened the turn'}")
+    return "; ".join(dict.fromkeys(made))
 
 
 def _turn(exchange: Exchange, state: LaneState, frame: prompt.Frame) -> str:
@@ -91,8 +124,15 @@ def _turn(exchange: Exchange, state: LaneState, frame: prompt.Frame) -> str:
     lines = [f"**Turn {decided.turn}**, decided by {by}", "", "Heard:", "", "```", heard or "(nothing new)", "```", ""]
     for n, decision in enumerate(decided.decisions):
         lines.append(f"- {_decision(decision, state, ref_of(exchange.origin or state.conversation, decided, n))}")
+    if rules := _rules(exchange):
+        lines.append(f"- by the rules: {rules}")
     if decided.why:
         lines.append(f"- on the way: {decided.why}")
+    if (shown := decided.prompt) is not None:
+        lines.append(
+            f"- the model saw about {shown.tokens:,} tokens: {shown.messages} messages, {shown.tools} tools "
+            f"(prompt {shown.digest})"
+        )
     if decided.usage is not None:
         usage = decided.usage
         cost = f", {usage.usd:.4f} USD" if usage.usd is not None else ""
@@ -104,7 +144,7 @@ def _decision(decision: Decision, state: LaneState, ref: Ref) -> str:
     match decision:
         case Speak(route=route, text=text):
             send = state.sends.get(ref)
-            end = f", {send.outcome or 'on its way'}" if send else ""
+            end = f", {send.outcome or 'on its way'}" if send else ", its end is no longer kept"
             attached = "".join(f" [{file.name}]" for file in decision.files)
             return f"**said** on {route.medium}{end}: {text[:300]}{attached}"
         case React(route=route, emoji=emoji):

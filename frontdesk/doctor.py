@@ -188,7 +188,8 @@ async def _slack(settings: Settings) -> Finding:
 
     slack = settings.mediums.slack
     assert slack is not None
-    found = await look(slack.bot_token.reveal(), slack.app_token.reveal(), str(slack.api_base))
+    app_token = slack.app_token.reveal() if slack.app_token and slack.signing_secret is None else None
+    found = await look(slack.bot_token.reveal(), app_token, str(slack.api_base))
     return Finding(part="slack", well=found.well, text=found.text)
 
 

@@ -94,12 +94,11 @@ class Interview:
             "address": self._text("Its address"),
             "imap_host": self._text("IMAP server"),
             "smtp_host": self._text("SMTP server"),
+            "authserv_id": self._text("The server that says who wrote a mail (docs/email.md: authserv_id)"),
             "password": self._secret(
                 "Its password (often an app password)", "FRONTDESK_MAIL_PASSWORD", "mail-password"
             ),
         }
-        if server := self._text("Which server's word counts for who wrote a mail (authserv-id; empty: later)", ""):
-            table["authserv_id"] = server
         self._own("Your own address (empty: later)", "email")
         return {key: value for key, value in table.items() if value}
 

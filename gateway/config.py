@@ -21,6 +21,7 @@ from gateway.addresses import Address
 from gateway.settings import (
     NOT_YET,
     BrokerUrl,
+    CappedModelSettings,
     HostName,
     HostPattern,
     HttpUrl,
@@ -138,9 +139,10 @@ class _Reader:
         if not isinstance(raw, dict):
             self.mistakes.append("model: must be a table, with its keys below it")
             return {}
-        model = self._table(ModelSettings, {key: value for key, value in raw.items() if key != "actor"}, "model")
+        model = self._table(CappedModelSettings, {key: value for key, value in raw.items() if key != "actor"}, "model")
         actor = self._table(ModelSettings, raw.get("actor", {}), "model.actor")
-        return {"model": ModelSettings(**model), "actor_model": ModelSettings(**model | actor)}
+        same = {key: value for key, value in model.items() if key in ModelSettings.__struct_fields__}
+        return {"model": CappedModelSettings(**model), "actor_model": ModelSettings(**same | actor)}
 
     def _table(self, kind: type[Table], raw: Any, where: str) -> dict[str, Any]:
         """What is given and right, by key."""
@@ -238,6 +240,11 @@ def _contradictions(settings: Settings) -> list[str]:
                     f"{label}: addresses: {address} is already {owners[address]}'s: leave it out of one of them"
                 )
             owners.setdefault(address, contact.name)
+    slack = settings.mediums.slack
+    if slack is not None and (slack.signing_secret is None) != (slack.listen is None):
+        found.append("mediums.slack: signing_secret and listen belong together: add the other one")
+    elif slack is not None and slack.app_token is None and slack.signing_secret is None:
+        found.append("mediums.slack: has no way to hear: add app_token, or signing_secret and listen")
     return found
 
 

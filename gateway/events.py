@@ -137,13 +137,15 @@ End = Literal["succeeded", "failed", "stopped"]
 
 
 class ActionChanged(Tagged, frozen=True, kw_only=True):
-    """For the live state only; opens no turn. `doing` says what it is at, in a few words."""
+    """For the live state only; opens no turn. `doing` says what it is at, in a few words; `usd`, here and below, what
+    all of it has cost by now."""
 
     ref: Ref
     conversation: str
     action: str
     phase: ActionPhase
     doing: str = ""
+    usd: float = 0.0
 
 
 class ActionProgressed(Tagged, frozen=True, kw_only=True):
@@ -153,6 +155,7 @@ class ActionProgressed(Tagged, frozen=True, kw_only=True):
     conversation: str
     action: str
     text: str
+    usd: float = 0.0
 
 
 class ActionResponded(Tagged, frozen=True, kw_only=True):
@@ -162,6 +165,7 @@ class ActionResponded(Tagged, frozen=True, kw_only=True):
     conversation: str
     action: str
     text: str
+    usd: float = 0.0
 
 
 class FileOffered(Tagged, frozen=True, kw_only=True):
@@ -215,6 +219,7 @@ class ActionEnded(Tagged, frozen=True, kw_only=True):
     action: str
     end: End
     text: str
+    usd: float = 0.0
 
 
 class CommandRefused(Tagged, frozen=True, kw_only=True):

@@ -93,6 +93,11 @@ class Journal(Generic[S]):
         self._changed = asyncio.Event()
         self._closed = False
 
+    @property
+    def tail(self) -> int:
+        """The sequence of the newest entry."""
+        return self._tail
+
     async def open(self) -> None:
         """Folds, and owns: again and again, while the lease lasts, until it is accepted. Raises Deposed."""
         for pause in _pauses():
@@ -126,16 +131,17 @@ class Journal(Generic[S]):
         with contextlib.suppress(JournalClosed):
             await work
 
-    async def release(self) -> None:
+    async def release(self) -> bool:
         """After `run` has ended: says that the end was clean. An append that the end met in flight is folded first.
 
-        What else stands in the way only costs that word.
+        What else stands in the way only costs that word, and the state may lag: then it answers with False.
         """
         try:
             await self._catch_up("")
             await self._append(uuid.uuid4().hex, Released())
         except (Stale, Unconfirmed, Deposed):
-            return
+            return False
+        return True
 
     async def write(self, decide: Decide[S]) -> Any:
         """The entry once it is durable and folded, or None. A list of entries is written without another in between.

@@ -22,12 +22,8 @@ from gateway.package_names import wanted
 # A dotted key, or a dotted key and the values that fit a pattern.
 NOT_YET = frozenset(
     {
-        "model.max_usd_per_day",
         "model.tool_calls = 'schema'",
-        "model.actor.max_usd_per_day",
         "model.actor.tool_calls = 'schema'",
-        "mediums.slack.signing_secret",
-        "mediums.slack.listen",
     }
 )
 
@@ -188,6 +184,13 @@ class ModelSettings(Table, frozen=True, kw_only=True):
     tool_calls: Literal["auto", "native"] = "auto"
 
 
+class CappedModelSettings(ModelSettings, frozen=True, kw_only=True):
+    """The conversation's. The caps, None for none, are for it and the actors' together."""
+
+    max_usd_per_day: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    max_usd_per_person_per_day: Annotated[float, msgspec.Meta(gt=0)] | None = None
+
+
 class StoreSettings(Table, frozen=True, kw_only=True):
     path: Path = Path("frontdesk.db")
 
@@ -205,10 +208,12 @@ class TelegramSettings(Table, frozen=True, kw_only=True):
 
 
 class SlackSettings(Table, frozen=True, kw_only=True):
-    """An app in Socket Mode."""
+    """Called over HTTP at `listen` where there is a `signing_secret`, else in Socket Mode with `app_token`."""
 
     bot_token: Secret
-    app_token: Secret
+    app_token: Secret | None = None
+    signing_secret: Secret | None = None
+    listen: Listen | None = None
     api_base: HttpUrl = HttpUrl("https://slack.com/api")
 
 
@@ -323,7 +328,7 @@ class Settings(Table, frozen=True, kw_only=True):
     [model]."""
 
     assistant: AssistantSettings = AssistantSettings()
-    model: ModelSettings = ModelSettings()
+    model: CappedModelSettings = CappedModelSettings()
     actor_model: ModelSettings = msgspec.field(default=ModelSettings(), name="model.actor")
     store: StoreSettings = StoreSettings()
     broker: BrokerSettings = BrokerSettings()

@@ -54,6 +54,7 @@ TABLES: dict[str, dict[str, type]] = {
         "id": str,  # journal and sequence
         "conversation": str,
         "action": str,  # empty for the conversation's own turns
+        "who": str,  # whose words it followed; empty for an action's, which says that itself
         "at": str,
         "model": str,
         "prompt_tokens": int,
@@ -126,8 +127,13 @@ def _first(db: "Database") -> None:
     _table(db, "position").create({"name": str, "sequence": int}, pk="name", strict=True, if_not_exists=True)
 
 
+def _who_pays(db: "Database") -> None:
+    if "who" not in _table(db, "costs").columns_dict:
+        _table(db, "costs").add_column("who", str, not_null_default="")
+
+
 # Only ever added to. A step may be cut off and begin again: what it has done by then must not be in its way.
-MIGRATIONS: Sequence[Callable[["Database"], None]] = (_first,)
+MIGRATIONS: Sequence[Callable[["Database"], None]] = (_first, _who_pays)
 
 
 def _table(db: "Database", name: str) -> "Table":
@@ -251,12 +257,16 @@ class ViewsFile:
 def messages(path: Path, conversation: str, before: int) -> list[dict[str, Any]]:
     """Of one conversation, those whose entry lies before that sequence. Only reads. Raises ViewsFailed."""
     sql = "select * from messages where conversation = ? and sequence < ? order by sequence, number"
+    return _read(path, sql, (conversation, before))
+
+
+def _read(path: Path, sql: str, values: Sequence[Any]) -> list[dict[str, Any]]:
     if not path.exists():
         raise ViewsFailed(f"{path} is not there yet: start the gateway once, or run `frontdesk rebuild`.")
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as db:
             db.row_factory = sqlite3.Row
-            return [dict(row) for row in db.execute(sql, (conversation, before))]
+            return [dict(row) for row in db.execute(sql, values)]
     except sqlite3.Error as error:
         raise ViewsFailed(mend(path, error)) from error
 
@@ -281,3 +291,20 @@ def search(
             return [dict(row) for row in found]
     except sqlite3.Error as error:
         raise ViewsFailed(mend(path, error)) from error
+
+
+COSTS = """
+    select substr(costs.at, 1, 10) as day, coalesce(nullif(costs.who, ''), actions.who, '') as who,
+           costs.action != '' as work, count(*) as calls, sum(costs.prompt_tokens) as prompt_tokens,
+           sum(costs.completion_tokens) as completion_tokens, coalesce(sum(costs.usd), 0.0) as usd,
+           sum(costs.usd is null) as unpriced
+    from costs left join actions on actions.id = case instr(costs.action, '--')
+        when 0 then costs.action else substr(costs.action, 1, instr(costs.action, '--') - 1) end
+    where costs.at >= ? or costs.at = ''
+    group by day, coalesce(nullif(costs.who, ''), actions.who, ''), work order by day desc, usd desc
+"""
+
+
+def costs(path: Path, since: str) -> list[dict[str, Any]]:
+    """By day, address and whether it was work, from that day on, and what has no time. Raises ViewsFailed."""
+    return _read(path, COSTS, (since,))

@@ -65,7 +65,7 @@ allow_unisolated = true
 [[contacts]]
 name = "Ana"
 role = "owner"
-addresses = ["telegram:{ana}"]
+addresses = ["telegram:{ana}"{also}]
 
 [[contacts]]
 name = "Ben"
@@ -176,12 +176,13 @@ async def open_stage(
     *,
     model: str = "",
     more: str = "",
+    also: tuple[str, ...] = (),
     pace: Pace = QUICK,
     primitives: tuple[Primitive, ...] = (),
     start: bool = True,
 ) -> AsyncIterator[Stage]:
     """With `helper` the gateway runs in this process, else in one of its own. `model` and `more` are added to the
-    settings: to [model], and at the end."""
+    settings: to [model], and at the end; `also` are more addresses of Ana's."""
     async with ScriptedOpenAI(api_key=KEY) as desk, ScriptedOpenAI(api_key=KEY) as worker, BotApi() as telegram:
         stage = Stage(folder, desk, worker, telegram)
         config = folder / "config.toml"
@@ -199,6 +200,7 @@ async def open_stage(
                 gus=stage.gus.phone.id,
                 model=model,
                 more=more,
+                also="".join(f', "{address}"' for address in also),
             )
         )
         stage.house = Here(config, helper, stage.notices.append, pace, primitives) if helper else Apart(config)

@@ -219,6 +219,14 @@ def test_a_mistake_does_not_show_what_may_be_a_secret(refusal, text):
     [
         ("[model]\nnaem = 'x'", "model.naem: there is no such key: did you mean model.name?"),
         ("[mediums.slak]", "mediums.slak: there is no such key: did you mean mediums.slack?"),
+        (
+            "[mediums.slack]\nbot_token = 'x'",
+            "mediums.slack: has no way to hear: add app_token, or signing_secret and listen",
+        ),
+        (
+            "[mediums.slack]\nbot_token = 'x'\nlisten = '127.0.0.1:1'",
+            "mediums.slack: signing_secret and listen belong together: add the other one",
+        ),
         ("[contact]", "contact: there is no such key: did you mean contacts?"),
         ("[actor_model]", "actor_model: there is no such key: did you mean model?"),
         (

@@ -26,8 +26,8 @@ ANSWERS = [
     "desk@example.org",
     "imap.example.org",
     "smtp.example.org",
-    "mail-word",
     "mx.example.org",
+    "mail-word",
     "ana@example.org",
     "Ana",
 ]

@@ -71,7 +71,7 @@ class Cells:
     def known(self, session: str, known: Known) -> None:
         """A session found again tells how far the output of its cell has been shown."""
         if (cell := self._owned(session, known.cell)) is not None:
-            cell.output.shown = known.shown
+            cell.output.shown = max(cell.output.shown, known.shown)
 
     def out(self, session: str, frame: Out) -> None:
         if (cell := self._owned(session, frame.cell)) is not None:

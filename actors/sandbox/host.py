@@ -154,13 +154,23 @@ class Sandbox:
         if (known := self._cells.get(cell)) is None:
             return ""
         text = known.output.since(known.output.shown, limit)
-        known.output.shown = known.output.end
+        known.output.shown = max(known.output.shown, known.output.end)
         return text
 
     def peek(self, cell: str, limit: int = FRESH_CHARACTERS) -> str:
         """All output so far, without marking it as shown."""
         known = self._cells.get(cell)
         return "" if known is None else known.output.since(0, limit)
+
+    def shown(self, cell: str) -> int:
+        """How far `fresh` has returned its output, in characters."""
+        known = self._cells.get(cell)
+        return 0 if known is None else known.output.shown
+
+    def show_after(self, cell: str, shown: int) -> None:
+        """After `attach`: so far its output was shown by an earlier owner, who knows better than the cell."""
+        if (known := self._cells.get(cell)) is not None:
+            known.output.shown = max(known.output.shown, shown)
 
     def recorded(self, cell: str) -> None:
         """What `fresh` has returned is written down, and the end if there was one: an ended cell is forgotten."""

@@ -110,7 +110,7 @@ async def _asked(key: str, scenario: Scenario, moment: Moment, model: Model) -> 
     if moment.turn is None:
         taken = decided((), moment.ids)
         return Result(key=key, id=scenario.id, model=BY_RULE, taken=taken, right=is_right(taken, scenario))
-    tools = legal(moment.turn.state, moment.rights, moment.turn.askers())
+    tools = legal(moment.turn, moment.rights, moment.turn.askers())
     counting = _Counting(model)
     began = time.monotonic()
     try:
@@ -152,7 +152,7 @@ class _Counting:
 def _key(scenario: Scenario, moment: Moment, model: Model) -> str:
     asked: object = None
     if moment.turn is not None:
-        tools = legal(moment.turn.state, moment.rights, moment.turn.askers())
+        tools = legal(moment.turn, moment.rights, moment.turn.askers())
         asked = prompt.request(moment.frame, moment.turn, tools, moment.now)
     return hashlib.sha256(encode([model.name, scenario, asked])).hexdigest()[:24]
 

@@ -1,7 +1,7 @@
-"""Slack, in Socket Mode: https://docs.slack.dev/apis/events-api/using-socket-mode
+"""Slack, in Socket Mode: https://docs.slack.dev/apis/events-api/using-socket-mode, or called over HTTP.
 
 `wire`, `words` and `failures` are pure, `client` makes the calls and holds a connection, `sockets` keeps one open,
-`adapter` is the medium. Payloads of Slack stay in here.
+`posted` is where Slack calls instead; `adapter` is the medium. Payloads of Slack stay in here.
 """
 
 from mediums.slack.adapter import SlackMedium, introduced

@@ -23,6 +23,7 @@ from gateway.live import LiveSignal, TurnDecided
 from mediums import incoming, markup
 from mediums.medium import Carried, Health, OutcomeUnknown, Publish, SurelyNotSent
 from mediums.slack import failures, wire
+from mediums.slack.door import Door
 from mediums.slack.failures import CallFailed
 from mediums.slack.pace import Pace
 from mediums.slack.people import People
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from mediums.slack.client import Client, Envelope, Envelopes
 
 log = logging.getLogger(__name__)
+
+Entry = str | Door
 
 API_BASE = "https://slack.com/api"
 REMEMBERED = 5000  # of threads, of messages that called the bot, and of what was published: each
@@ -47,11 +50,12 @@ class SlackMedium:
     files_with_text = False
 
     def __init__(
-        self, bot_token: str, app_token: str, team: str, api_base: str = API_BASE, pace: Pace | None = None
+        self, bot_token: str, entry: Entry, team: str, api_base: str = API_BASE, pace: Pace | None = None
     ) -> None:
-        """`team` is the workspace's id; `introduced` asks Slack for it. `api_base` without a trailing slash."""
+        """`entry` is the app-level token of Socket Mode, or the door where Slack's requests arrive. `team` is the
+        workspace's id; `introduced` asks Slack for it. `api_base` without a trailing slash."""
         self.account = wire.account_of(team)
-        self._tokens, self._team, self._api_base = (bot_token, app_token), team, api_base
+        self._bot_token, self._entry, self._team, self._api_base = bot_token, entry, team, api_base
         self._pace = pace or Pace()
         self._client: Client | None = None
         self._people = People(self._profile, self._pace.lookup_seconds)
@@ -66,16 +70,23 @@ class SlackMedium:
         """For ever. What a failed `publish` left unacknowledged is sent again by Slack."""
         try:
             me = await self._me()
-            client = await self._connected()
             from mediums.slack.client import new_queue
 
             envelopes = new_queue()
-            sockets = Sockets(lambda: client.connect(envelopes), self._tell, self._pace)
-            await _both(sockets.run(), self._take_all(envelopes, me, publish, keep))
+            taking = self._take_all(envelopes, me, publish, keep)
+            await _both(self._heard_from(envelopes, await self._connected()), taking)
         finally:
             self._trouble = self._trouble or "no longer receiving"
             self._publishing_since = None
             await self.close()
+
+    async def _heard_from(self, envelopes: "Envelopes", client: "Client") -> None:
+        if isinstance(self._entry, str):
+            await Sockets(lambda: client.connect(envelopes), self._tell, self._pace).run()
+        else:
+            from mediums.slack.posted import Posted
+
+            await Posted(self._entry, envelopes, self._tell).run()
 
     async def _me(self) -> Me:
         failed = 0
@@ -277,11 +288,11 @@ class SlackMedium:
         if self._client is None:
             await _imported()
         if self._client is None:  # still: nobody was quicker
-            self._client = _client(*self._tokens, self._api_base, self._pace)
+            self._client = _client(self._bot_token, self._entry, self._api_base, self._pace)
         return self._client
 
 
-async def introduced(bot_token: str, app_token: str, api_base: str = API_BASE, pace: Pace | None = None) -> SlackMedium:
+async def introduced(bot_token: str, entry: Entry, api_base: str = API_BASE, pace: Pace | None = None) -> SlackMedium:
     """The medium of this token, once Slack has said whose it is; asks until it does, and logs what is in the way.
 
     An account's name is for ever: its outbox and all identities hang on it. So it is the workspace's id and not made
@@ -289,12 +300,12 @@ async def introduced(bot_token: str, app_token: str, api_base: str = API_BASE, p
     """
     pace = pace or Pace()
     await _imported()
-    client = _client(bot_token, app_token, api_base, pace)
+    client = _client(bot_token, entry, api_base, pace)
     failed, trouble = 0, ""
     try:
         while True:
             try:
-                return SlackMedium(bot_token, app_token, (await client.me()).team, api_base, pace)
+                return SlackMedium(bot_token, entry, (await client.me()).team, api_base, pace)
             except CallFailed as error:
                 failed += 1
                 if str(error) != trouble:
@@ -310,10 +321,10 @@ async def _imported() -> None:
     await asyncio.to_thread(importlib.import_module, "mediums.slack.client")
 
 
-def _client(bot_token: str, app_token: str, api_base: str, pace: Pace) -> "Client":
+def _client(bot_token: str, entry: Entry, api_base: str, pace: Pace) -> "Client":
     from mediums.slack.client import Client
 
-    return Client(bot_token, app_token, api_base, pace)
+    return Client(bot_token, entry if isinstance(entry, str) else "", api_base, pace)
 
 
 async def _both(*work: Coroutine[None, None, None]) -> None:

@@ -1,4 +1,4 @@
-"""What `frontdesk doctor` asks of Slack: are both tokens good, and may they do what is needed. Posts nothing."""
+"""What `frontdesk doctor` asks of Slack: are the tokens good, and may they do what is needed. Posts nothing."""
 
 from mediums.medium import Health
 from mediums.slack.client import Client
@@ -8,12 +8,13 @@ from mediums.slack.wire import MORE_SCOPES, NEEDED_SCOPES, THREAD_SCOPES
 from mediums.slack.words import Me
 
 
-async def look(bot_token: str, app_token: str, api_base: str) -> Health:
+async def look(bot_token: str, app_token: str | None, api_base: str) -> Health:
     """Opens no connection: one of a gateway that runs would lose events to it."""
-    client = Client(bot_token, app_token, api_base, Pace())
+    client = Client(bot_token, app_token or "", api_base, Pace())
     try:
         me = await client.me()
-        await client.socket_address()
+        if app_token is not None:
+            await client.socket_address()
     except CallFailed as error:
         return Health(well=False, text=str(error))
     finally:

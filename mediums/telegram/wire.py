@@ -98,6 +98,7 @@ def heard(update: Payload, me: Me, before: Said | None) -> Heard | None:
         at=datetime.fromtimestamp(message.get("edit_date") or message["date"], UTC),
         private=private,
         addressed=private or words.addressed(message, me),
+        robot=bool(message.get("from", {}).get("is_bot")) and "sender_chat" not in message,
         album=Album(id=str(album), place=int(message["message_id"])) if album else None,
         edited=edited,
         before=before.text if edited and before is not None else "",

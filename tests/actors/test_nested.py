@@ -35,6 +35,15 @@ while True: time.sleep(1)
 """
 
 
+WAITS = """\
+import pathlib, time
+print('first half', flush=True)
+while not pathlib.Path('go').exists():
+    time.sleep(0.01)
+print('second half')
+"""
+
+
 async def three_levels(shop: Shop) -> None:
     shop.model.on("First level", code(STARTS), call("continue_code", cell="cell1", seconds=600), "First is done")
     shop.model.on("Second level", call("act", query="Third level"), "Go on, third", "Second is done")
@@ -169,3 +178,22 @@ async def test_no_word_is_lost_whenever_it_comes(shop):
     lines = texts(await shop.phase(TOP, "awaiting_input"))
     said = [line.rpartition("] ")[2] for line in lines if line.startswith("user: [Ana") or "\n[Ana" in line]
     assert said == ["one", "two", "three", "four"]
+
+
+async def test_output_that_was_shown_is_not_shown_again_after_a_restart(shop):
+    waits = call("continue_code", cell="cell1", seconds=600)
+    shop.model.on("First level", code(WAITS), waits, waits, "Done")
+    await shop.start(TOP, "First level")
+    await shop.output(TOP, "cell1", "first half")
+    await shop.interject(TOP, "Hurry")
+    await shop.until(lambda: _asked(shop, "First level", 2))
+    await shop.again()
+    await shop.until(lambda: _open(shop))
+    (shop.folder / "actions" / TOP / "workspace" / "go").touch()
+    await shop.fact(TOP, ActionResponded)
+    text = "\n".join(texts(await shop.state(TOP)))
+    assert (text.count("\nfirst half"), text.count("\nsecond half")) == (1, 1)
+
+
+async def _open(shop) -> bool:
+    return bool(shop.host.open_actors)

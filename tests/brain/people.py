@@ -15,8 +15,8 @@ NOON = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 ANA = Person(address=Address(medium="telegram", user="42"), name="Ana")
 BO = Person(address=Address(medium="telegram", user="7"), name="Bo")
 
-OWNER = Rights("private", lambda address: "owner", lambda one, other: True)
-GUEST = Rights("private", lambda address: "guest", lambda one, other: True)
+OWNER = Rights("private", lambda address: "owner", lambda one, other: one == other)
+GUEST = Rights("private", lambda address: "guest", lambda one, other: one == other)
 
 
 def route(place: str = "42", medium: str = "telegram") -> Route:

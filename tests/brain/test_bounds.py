@@ -22,12 +22,12 @@ FIXED_TOKENS = 1500
 
 
 def prompt_of(state: LaneState, heard: tuple[Heard, ...]) -> list[Message]:
-    tools = legal(state, OWNER, [ANA])
-    return request(frame(), Turn(heard=heard, state=state), tools, NOON).messages
+    turn = Turn(heard=heard, state=state)
+    return request(frame(), turn, legal(turn, OWNER, [ANA]), NOON).messages
 
 
 def test_the_fixed_part_is_small() -> None:
-    tools = render(legal(Talk().state, OWNER, [ANA]))
+    tools = render(legal(Talk().turn(), OWNER, [ANA]))
     assert tokens_of(frame().instructions) + tokens_of(json.dumps(tools)) <= FIXED_TOKENS
 
 

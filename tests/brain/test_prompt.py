@@ -12,7 +12,7 @@ from tests.brain.people import ANA, GUEST, NOON, OWNER, Talk, frame, route
 
 
 def prompt(talk: Talk) -> Request:
-    tools = legal(talk.state, OWNER, [ANA])
+    tools = legal(talk.turn(), OWNER, [ANA])
     return request(frame(), talk.turn(), tools, NOON)
 
 
@@ -80,17 +80,17 @@ def test_the_live_state_names_actions_by_what_they_are_about() -> None:
 def test_tools_exist_only_while_they_are_legal() -> None:
     talk = Talk()
     key = talk.starts()
-    names = {tool.name for tool in legal(talk.state, OWNER, [ANA])}
+    names = {tool.name for tool in legal(talk.turn(), OWNER, [ANA])}
     assert {"interject_booking__a1", "pause_booking__a1", "stop_booking__a1", "ask_booking__a1"} <= names
     assert "resume_booking__a1" not in names
     talk.decides(Steer(verb="pause", action=key, by=talk.state.actions[key].by))
-    names = {tool.name for tool in legal(talk.state, OWNER, [ANA])}
+    names = {tool.name for tool in legal(talk.turn(), OWNER, [ANA])}
     assert "resume_booking__a1" in names
     assert "pause_booking__a1" not in names
     talk.hears(ActionEnded(ref=Ref("act", 1), conversation="p-ana", action=key, end="stopped", text="gone"))
-    names = {tool.name for tool in legal(talk.state, OWNER, [ANA])}
+    names = {tool.name for tool in legal(talk.turn(), OWNER, [ANA])}
     assert {name for name in names if "booking" in name} == {"ask_booking__a1"}
-    names = {tool.name for tool in legal(talk.state, GUEST, [ANA])}
+    names = {tool.name for tool in legal(talk.turn(), GUEST, [ANA])}
     assert names == {"send_message", "wait", "recall", "react"}
 
 
@@ -98,7 +98,7 @@ def test_beyond_twenty_actions_the_verbs_are_fixed_tools() -> None:
     talk = Talk()
     for n in range(21):
         talk.starts(f"task {n}")
-    tools = legal(talk.state, OWNER, [ANA])
+    tools = legal(talk.turn(), OWNER, [ANA])
     names = ["send_message", "wait", "recall", "act", "interject", "ask", "pause", "stop", "react"]
     assert [tool.name for tool in tools] == names
     enum = render(tools)[4]["function"]["parameters"]["properties"]["action"]["enum"]
@@ -123,5 +123,5 @@ def test_a_message_in_the_route_of_another_medium_can_be_chosen_once_it_is_known
     talk.says("one")
     talk.decides(Wait(reason="x"))
     talk.says("two", at=route("home", "web"))
-    (send, *_) = render(legal(talk.state, OWNER, [ANA]))
+    (send, *_) = render(legal(talk.turn(), OWNER, [ANA]))
     assert send["function"]["parameters"]["properties"]["medium"]["enum"] == ["telegram", "web"]

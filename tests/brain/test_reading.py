@@ -19,7 +19,7 @@ def call(tool: str, **arguments: Any) -> RawCall:
 
 
 def reads(talk: Talk, text: str = "", *calls: RawCall, may: bool = True) -> Read:
-    tools = legal(talk.state, OWNER if may else GUEST, talk.turn().askers())
+    tools = legal(talk.turn(), OWNER if may else GUEST, talk.turn().askers())
     return read(Generation(text=text, calls=calls), tools, talk.turn(), "", OWNER if may else GUEST, NOON)
 
 
@@ -113,7 +113,7 @@ def test_a_tool_that_is_not_legal_now_is_refused_with_those_that_are() -> None:
 def test_rights_are_checked_again_where_the_effect_leaves() -> None:
     talk = Talk()
     talk.says("do it")
-    tools = legal(talk.state, OWNER, [ANA])
+    tools = legal(talk.turn(), OWNER, [ANA])
     found = read(Generation(calls=(call("act", query="x"),)), tools, talk.turn(), "", GUEST, NOON)
     assert found.decisions == ()
     assert "Ana may not start work here" in found.results[0]

@@ -49,7 +49,7 @@ async def turn_of(talk: Talk, model: Scripted, found: str = "found it", spent: A
     async def look(query: str) -> Recalled:
         return Recalled(query=query, found=found, of=("t/1",))
 
-    tools = legal(talk.state, OWNER, [ANA])
+    tools = legal(talk.turn(), OWNER, [ANA])
     return await generate(model, frame(), talk.turn(), tools, NOON, spent, OWNER, look)
 
 

@@ -150,6 +150,8 @@ class Box:
 
     def __init__(self, room: Room, emit: Callable[[Happening], None], gate: Gate) -> None:
         self._room, self._gate, self._emit = room, gate, emit
+        if not room.alive:
+            room.going.set()  # where nothing is, nothing stands still
 
     def emit(self, happening: Happening) -> None:
         if not self._gate.dead:
@@ -191,6 +193,15 @@ class Box:
     def peek(self, cell: str) -> str:
         known = self._room.cells.get(cell)
         return "" if known is None else known.output
+
+    def shown(self, cell: str) -> int:
+        known = self._room.cells.get(cell)
+        return 0 if known is None else known.shown
+
+    def show_after(self, cell: str, shown: int) -> None:
+        known = self._room.cells.get(cell)
+        if known is not None:
+            known.shown = max(known.shown, shown)
 
     def recorded(self, cell: str) -> None:
         known = self._room.cells.get(cell)

@@ -11,6 +11,7 @@ from actors.entries import (
     Briefed,
     CallClosed,
     Closed,
+    EffectStarted,
     Failed,
     Generated,
     Interjected,
@@ -56,6 +57,7 @@ def _violations(tree: Tree, reading: Reading) -> Iterator[str]:
         yield from _a_parent_hears_of_each_end(key, reading)
         yield from _a_worker_steers_its_own(key, reading)
         yield from _nothing_happens_while_paused(key, entries)
+        yield from _output_is_shown_once(key, entries)
         yield from _children_hear_what_their_parent_heard(key, reading)
     yield from _all_ends(tree, reading)
     yield from transcripts_are_valid_at_every_entry(reading)
@@ -77,7 +79,7 @@ def most_effects(what: str, reading: Reading) -> int:
 
 
 def begun(entries: list[Any]) -> list[Any]:
-    return [entry for entry in entries if type(entry).__name__ == "EffectStarted"]
+    return [entry for entry in entries if isinstance(entry, EffectStarted)]
 
 
 def _words_are_seen_once_in_order(tree: Tree, root: list[Any]) -> Iterator[str]:
@@ -114,9 +116,17 @@ def _the_table_is_kept(tree: Tree, root: list[Any]) -> Iterator[str]:
 def _nothing_happens_while_paused(key: str, entries: list[Any]) -> Iterator[str]:
     state = ActionState(key)
     for entry in entries:
-        if state.transcript.paused and isinstance(entry, Generated | Responded):
+        by_code = isinstance(entry, EffectStarted) or (isinstance(entry, JobStarted) and entry.rpc)
+        if state.transcript.paused and (isinstance(entry, Generated | Responded) or by_code):
             yield f"{key}: {type(entry).__name__} while paused"
         state.apply(entry)
+
+
+def _output_is_shown_once(key: str, entries: list[Any]) -> Iterator[str]:
+    told = [one.text for one in entries if isinstance(one, CallClosed | JobEnded) and one.text.startswith("cell")]
+    lines = Counter(line for text in told for line in text.splitlines() if line.startswith("line "))
+    if twice := [line for line, n in lines.items() if n > 1]:
+        yield f"{key}: shown twice: {twice}"
 
 
 def _children_hear_what_their_parent_heard(key: str, reading: Reading) -> Iterator[str]:

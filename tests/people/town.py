@@ -69,11 +69,11 @@ class Scripted:
         return self.desk(request)
 
 
-def call(name: str, **arguments: Any) -> RawCall:
+def call(name: str, /, **arguments: Any) -> RawCall:
     return RawCall(name=name, arguments=json.dumps(arguments))
 
 
-def calls(name: str, **arguments: Any) -> Generation:
+def calls(name: str, /, **arguments: Any) -> Generation:
     return Generation(calls=(call(name, **arguments),))
 
 

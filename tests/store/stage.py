@@ -93,7 +93,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(path, model, users, platforms=None, broker=None, pace=PACE):
+async def stage(path, model, users, platforms=None, broker=None, pace=PACE, caps=None, now=utc_now):
     """Open until the block ends; the broker is closed with it, unless it was brought."""
     async with AsyncExitStack() as stack:
         if broker is None:
@@ -116,8 +116,9 @@ async def stage(path, model, users, platforms=None, broker=None, pace=PACE):
             model=model,
             tell=lambda account, signal: None,
             operator=notices.append,
-            now=utc_now,
+            now=now,
             pace=pace,
+            caps=caps,
         )
         outboxes = [Outbox(broker, platform, GUARD, "stage").run() for platform in platforms]
         await stack.enter_async_context(running(manager.run(), *outboxes))

@@ -117,6 +117,7 @@ async def test_a_former_holder_is_still_refused_after_everything_was_forgotten(b
     await journal.open()
     async with running(journal.run()):
         await write(journal, entries[:20])
+        await journal.until(lambda state: not state.outgoing)
         await journal.snapshot()
     last = (await broker.read(SUBJECT))[-1].sequence
     await broker.purge(SUBJECT, last + 1000)

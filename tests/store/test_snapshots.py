@@ -41,7 +41,7 @@ def seen(state):
     """What a model would be shown."""
     if isinstance(state, LaneState):
         turn = Turn(heard=tuple(state.undecided), state=state)
-        tools = legal(state, OWNER, turn.askers())
+        tools = legal(turn, OWNER, turn.askers())
         return prompt.request(FRAME, turn, tools, words.START + timedelta(days=1))
     return state.transcript.snapshot({}, "how far?") if isinstance(state, ActionState) else None
 

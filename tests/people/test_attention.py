@@ -1,0 +1,94 @@
+"""Who is heard, answered, or only kept: decided before any model."""
+
+import pytest
+
+from brain.attention import GUEST_TURNS, ROBOT_TURNS
+from brain.contacts import Contact
+from gateway.addresses import Address
+from tests.people.town import CONTACTS, GUEST, MEMBER, OWNER, STRANGER, Clock, calls, room, says, shown, town
+
+ROBOT = Address(medium="slack", user="T/UROBOT")
+KNOWN_ROBOT = Contact(key="robo", name="Robo", role="member", addresses=(ROBOT,))
+
+
+def hello(request):
+    return says("Hello.")
+
+
+async def test_two_assistants_that_answer_each_other_end_soon_and_the_operator_hears_once(tmp_path):
+    async with town(tmp_path / "db", hello, contacts=[*CONTACTS, KNOWN_ROBOT]) as here:
+        for _ in range(ROBOT_TURNS + 5):
+            await here.says(ROBOT, "Hello.", at=room("C1"), robot=True)
+            await here.settled()
+        assert len(await here.told("C1")) == ROBOT_TURNS
+        assert len([one for one in here.notices if "goes on and on" in one]) == 1
+        await here.says(OWNER, "Enough, you two.", at=room("C1"))
+        await here.says(ROBOT, "Sorry.", at=room("C1"), robot=True)
+        await here.settled()
+        assert len(await here.told("C1")) > ROBOT_TURNS, "a person begins it anew"
+
+
+async def test_a_robot_must_call_by_name_and_a_strange_one_is_passed_over(tmp_path):
+    async with town(tmp_path / "db", hello, unknown="reply", contacts=[*CONTACTS, KNOWN_ROBOT]) as here:
+        await here.says(ROBOT, "in a thread", at=room("C1", "1.1"), robot=True, by_name=False)
+        await here.says(STRANGER, "I am a robot", robot=True)
+        await here.settled()
+        assert not here.model.requests
+
+
+async def test_who_is_not_trusted_cannot_keep_it_busy_without_end(tmp_path):
+    clock = Clock()
+    async with town(tmp_path / "db", hello, clock=clock) as here:
+        for _ in range(GUEST_TURNS + 4):
+            await here.says(GUEST, "Hello?")
+            await here.settled()
+        assert len(await here.told(GUEST.user)) == GUEST_TURNS
+        clock.passes(minutes=11)
+        await here.says(GUEST, "And now?")
+        await here.settled()
+        assert len(await here.told(GUEST.user)) == GUEST_TURNS + 1
+        for _ in range(GUEST_TURNS + 4):
+            await here.says(MEMBER, "Hello?")
+        await here.settled()
+        assert not [one for one in here.notices if "telegram:2" in one], "who is trusted may"
+
+
+@pytest.mark.parametrize("ambient", [False, True])
+async def test_what_is_not_said_to_it_is_heard_only_in_an_ambient_place(tmp_path, ambient):
+    def quiet(request):
+        return calls("wait", reason="not my business") if "not to you" in shown(request) else says("Hello.")
+
+    places = frozenset({"slack:C1"}) if ambient else frozenset()
+    async with town(tmp_path / "db", quiet, ambient=places) as here:
+        await here.says(MEMBER, "Lunch?", at=room("C1"), addressed=False)
+        await here.says(MEMBER, "Lunch?", at=room("C2"), addressed=False)
+        await here.settled()
+        assert len(here.model.requests) == ambient
+        assert await here.told("C1") == []
+        await here.says(OWNER, "What did Ben say?", at=room("C2"))
+        await here.settled()
+        assert "Lunch?" in shown(here.model.requests[-1]), "it is in the history of the place"
+
+
+async def test_strangers_in_a_known_place_are_history_and_open_nothing(tmp_path):
+    async with town(tmp_path / "db", hello) as here:
+        await here.says(STRANGER, "Let me in.", at=room("C1"))
+        await here.says(OWNER, "Hello.", at=room("C1"))
+        await here.says(STRANGER, "And me?", at=room("C1"))
+        await here.settled()
+        assert len(here.model.requests) == 1
+        await here.says(OWNER, "Who else is here?", at=room("C1"))
+        await here.settled()
+        assert "And me?" in shown(here.model.requests[-1])
+        assert "Let me in" not in shown(here.model.requests[-1])
+
+
+async def test_zone_and_language_of_a_person_are_known(tmp_path):
+    ana = Contact(key="ana", name="Ana", role="owner", addresses=(OWNER,), timezone="Asia/Tokyo", language="German")
+    async with town(tmp_path / "db", hello, contacts=[ana]) as here:
+        await here.says(OWNER, "Hallo.")
+        await here.settled()
+        seen = shown(here.model.requests[-1])
+        assert "Asia/Tokyo" in seen
+        assert "German" in seen
+        assert "21:00" in seen, "noon in London"
