@@ -5,7 +5,7 @@ Pure.
 from datetime import timedelta
 
 from brain import changes
-from brain.controls import is_control
+from brain.controls import is_control, is_plain_control
 from brain.entries import Attention
 from brain.rights import Role
 from brain.state import LaneState
@@ -54,7 +54,7 @@ def manner(
 ) -> Manner | None:
     """None for what is passed over. `about_code`: it says a pairing code. `known_place`: somebody who is known has
     spoken there."""
-    stranger, private = role == "stranger", isinstance(fact, ControlPressed) or fact.private
+    stranger, private = role == "stranger", fact.private
     if isinstance(fact, ControlPressed):
         return None if stranger and unknown != "reply" else Manner()
     if stranger and (fact.robot or unknown == "ignore" or (unknown == "pair" and not private)):
@@ -101,11 +101,13 @@ def _to_message(message: MessageReceived, state: LaneState, how: Manner) -> Atte
     called = message.private or message.addressed or how.ambient or changes.is_part_of_the_turn(message, state)
     if how.keep or not called:
         return "keep"
+    if is_looping(message, state, how):
+        at_the_bound = not message.robot and _lately(message, state) == GUEST_TURNS
+        return "control" if at_the_bound else "keep"  # code says so, once
     if how.control:
         return "keep" if message.edited else "control"
-    if is_looping(message, state, how):
-        return "keep"
-    if is_control(message.text) and message.addressed:
+    by_code = is_control(message.text) or is_plain_control(message.text, state)
+    if by_code and message.addressed:
         return "keep" if message.edited else "control"
     return "turn"
 
@@ -116,5 +118,9 @@ def is_looping(message: MessageReceived, state: LaneState, how: Manner) -> bool:
         return state.robot_turns >= ROBOT_TURNS or not message.by_name
     if how.trusted:
         return False
+    return _lately(message, state) >= GUEST_TURNS
+
+
+def _lately(message: MessageReceived, state: LaneState) -> int:
     since = message.at - timedelta(minutes=GUEST_MINUTES)
-    return sum(one.author == message.author.address and one.at > since for one in state.recent) >= GUEST_TURNS
+    return sum(one.author == message.author.address and one.at > since for one in state.recent)

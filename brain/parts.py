@@ -132,6 +132,7 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     timer: Timer | None = None
     files: dict[str, Attachment] = {}
     files_made: int = 0
+    carded: int = 0
     moved: str = ""
     left: list[Fact] = []
     joined: list[str] = []

@@ -163,6 +163,7 @@ def _said(spoken: _Spoken, payload: Payload, me: Me, profiles: Profiles, memory:
         private=spoken.direct,
         addressed=addressed,
         by_name=by_name or not addressed,
+        in_thread=spoken.thread is not None and not spoken.direct,
         edited=before is not None,
         before=before or "",
     )
