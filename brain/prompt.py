@@ -15,7 +15,7 @@ from brain.contacts import Contact
 from brain.emission import ref_of
 from brain.entries import Act, Decision, React, Recalled, Speak, Steer, Summarised, Wait, Withdraw
 from brain.parts import Exchange, Heard
-from brain.quoting import TEXT_SHOWN, indented, one_line, shortened
+from brain.quoting import TEXT_SHOWN, indented, one_line, shortened, told_apart
 from brain.state import LaneState, Turn
 from brain.tools import TEXT_OF, Legal, render, tool_name
 from brain.working import ActionView
@@ -294,17 +294,18 @@ def live_state(turn: Turn, zone: ZoneInfo, now: datetime, *, sees: bool) -> str:
 def _work(turn: Turn, now: datetime) -> list[str]:
     in_flight, completed = turn.in_flight(), turn.completed()
     lines = ["In flight:" if in_flight else "Nothing is in flight."]
-    for action in in_flight:
-        lines.append(_action(action, now))
+    abouts = told_apart([action.about for action in in_flight], ABOUT_SHOWN)
+    for action, about in zip(in_flight, abouts, strict=True):
+        lines.append(_action(action, about, now))
         lines += [f"  open question {q.question}: {shortened(q.text, 200)}" for q in action.questions.values()]
     if completed:
         lines.append("Ended: " + "; ".join(f"{a.label} {a.name} {a.phase}" for a in completed[-10:]))
     return lines
 
 
-def _action(action: ActionView, now: datetime) -> str:
+def _action(action: ActionView, about: str, now: datetime) -> str:
     age = f", {_age((now - action.since).total_seconds())}" if action.since else ""
-    parts = [f"{action.label} {action.name} · {action.phase}{age} · “{shortened(action.about, ABOUT_SHOWN)}”"]
+    parts = [f"{action.label} {action.name} · {action.phase}{age} · “{about}”"]
     if action.doing and action.phase == "running":
         parts.append(f"doing: {shortened(action.doing, 120)}")
     if action.elsewhere:

@@ -63,10 +63,12 @@ KINDS = (
     ),
     KindOfMessage(word="ask", tool="ask", line="the same, but only the worker itself can tell", about_work=True),
     KindOfMessage(word="answer", tool="answer", line="answers what work asks", about_work=True),
-    KindOfMessage(word="pause", tool="pause", line="work is to stand still for now", about_work=True),
+    KindOfMessage(
+        word="pause", tool="pause", line="work is to stand still for now: hold, wait, freeze it", about_work=True
+    ),
     KindOfMessage(word="resume", tool="resume", line="paused work is to go on", about_work=True),
     KindOfMessage(
-        word="stop", tool="stop", line="work is to end, it is cancelled or not needed any more", about_work=True
+        word="stop", tool="stop", line="work is to end: cancel, drop it, it is not needed any more", about_work=True
     ),
     KindOfMessage(word="unclear", tool="send_message", line="nobody can tell what is wanted", speaks=True),
 )
@@ -80,6 +82,7 @@ the newest message. Say what kind of message it is, and which work it is about, 
 The work is "not said" if it could be one as well as another: then ask which. "text" is what you say: short, in the \
 language of the message, and nothing that is not written here."""
 
+_NONE = "No work in flight.\n"
 _LOGO = """\
 Work in flight:
 - logo (running): Design a logo for the bakery
@@ -95,22 +98,29 @@ Work in flight:
 
 EXAMPLES: tuple[tuple[str, tuple[tuple[str, str, str, str], ...]], ...] = (  # a state, then message, kind, work, text
     (
+        _NONE,
+        (
+            ("Eva: hi, how are you?", "chat", "", "Hi Eva, all is well!"),
+            ("Eva: how many days is that in hours?", "new work", "", ""),
+            ("Eva: cancel that", "unclear", "", "Nothing is running. What do you mean?"),
+        ),
+    ),
+    (
         _LOGO,
         (
             ("Eva: the logo should be round", "change", "logo", ""),
             ("Eva: thanks a lot", "nothing", "", ""),
-            ("Eva: find me a plumber for tomorrow", "new work", "", ""),
+            ("Eva: also list their opening hours", "change", "prices", ""),
             ("Eva: leave the prices for the moment", "pause", "prices", ""),
-            ("Eva: how many shops are left?", "question", "", "Five of nine are left."),
+            ("Eva: how many shops are left?", "question", "", "Five of nine."),
             ("Eva: no more logo, we found one", "stop", "logo", ""),
             ("Eva: make it bigger", "change", NOT_SAID, "What should be bigger?"),
-            ("Eva: hi, how are you?", "chat", "", "Hi Eva, all is well here!"),
             ("Eva: and another thing: print the menu for me", "new work", "", ""),
             ("Eva: ok", "nothing", "", ""),
             ("Eva: cancel it", "stop", NOT_SAID, "The logo or the prices?"),
             ("Eva: put the logo on ice, the printer is broken", "pause", "logo", ""),
             ("Eva: sort the pictures by size", "new work", "", ""),
-            ("Eva: what are you doing?", "question", "", "I have a logo drawn and prices collected."),
+            ("Eva: what are you doing?", "question", "", "The logo and the prices."),
             ("Eva: alright, see you later", "nothing", "", ""),
         ),
     ),
@@ -126,13 +136,12 @@ EXAMPLES: tuple[tuple[str, tuple[tuple[str, str, str, str], ...]], ...] = (  # a
             ("Eva: what was the highest price in the north?", "question", "", "3.40."),
             ("Eva: the cake is off, the party is cancelled", "stop", "cake", ""),
             ("Eva, in your thread: I think Max has the keys", "others", "", ""),
-            ("Eva: add the discounts", "change", NOT_SAID, "For the north or the south?"),
-            ("Eva: wait with the south until Monday", "pause", "prices_south", ""),
-            ("Eva: y ahora el oeste", "change", "prices_north", ""),
+            ("Eva: without the discounts, please", "change", NOT_SAID, "For the north or the south?"),
+            ("Eva: toll, und jetzt der Westen", "change", "prices_north", ""),
             ("Eva: while I choose, look up a recipe for me", "new work", "", ""),
             ("Eva, in your thread: @Max could you send me the file?", "others", "", ""),
             ("Eva: hold that", "pause", NOT_SAID, "What should wait?"),
-            ("Eva: put that into a table", "change", "prices_north", ""),
+            ("Eva: draw a map of those", "change", "prices_north", ""),
             ("Eva: 😄", "nothing", "", ""),
         ),
     ),

@@ -77,6 +77,8 @@ def people(settings: Settings) -> list[Contact]:
             addresses=one.addresses,
             timezone=str(one.timezone or settings.assistant.timezone),
             language=one.language,
+            quiet_hours=one.quiet_hours,
+            urgent_questions=one.urgent_questions,
         )
         for one in settings.contacts
     ]

@@ -27,6 +27,7 @@ from mediums.email.account import MEDIUM, Account
 from mediums.email.body import Enclosed
 from mediums.email.headers import Fields, Mailbox, mailboxes, message_id, references, subject_of, text_of
 from mediums.email.identity import Author
+from mediums.email.quotes import QUOTED
 from mediums.email.robots import Kind, kind_of
 
 PARTS_IN_PARTS = 200  # the parser's time grows with their square, and its stack has an end
@@ -161,8 +162,9 @@ def _labelled(
     text: str, subject: str, people: tuple[tuple[Mailbox, ...], tuple[Mailbox, ...]] | None, account: Account
 ) -> str:
     """Mails of several threads are one conversation: each says which it belongs to. A command stays bare."""
-    if text.startswith("/") or command(text) is not None:
-        return text
+    own = text.partition(f"\n\n{QUOTED}")[0]
+    if own.startswith("/") or command(own) is not None:
+        return own
     labels = [f"subject: {_unbracketed(subject)}"] if subject else []
     if people is not None:
         labels += [

@@ -320,7 +320,7 @@ def _element(button: Button) -> Payload:
         "value": button.press,
         "text": {"type": "plain_text", "text": button.text[:BUTTON_LIMIT], "emoji": True},
     }
-    return element | ({"style": "danger"} if cards.pressed(button.press).verb == "stop" else {})
+    return element | ({"style": "danger"} if button.does("stop") else {})
 
 
 def fullness(markdown: str) -> float:

@@ -244,9 +244,9 @@ def card(route: Route, shown: Card, edits: str | None) -> SendMessage:
 
 def _rows(shown: Card) -> tuple[tuple[tuple[str, str], ...], ...]:
     """An answer has a row of its own; what steers shares one."""
-    fitting = [(one.text, one.press) for one in shown.buttons if len(one.press.encode()) <= PRESS_BYTES]
-    answers = [(one,) for one in fitting if cards.pressed(one[1]).verb == "answer"]
-    others = tuple(one for one in fitting if cards.pressed(one[1]).verb != "answer")
+    fitting = [one for one in shown.buttons if len(one.press.encode()) <= PRESS_BYTES]
+    answers = [((one.text, one.press),) for one in fitting if one.does("answer")]
+    others = tuple((one.text, one.press) for one in fitting if not one.does("answer"))
     return (*answers, others) if others else tuple(answers)
 
 

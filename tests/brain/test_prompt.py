@@ -5,6 +5,7 @@ import json
 
 from brain.entries import Speak, Steer, Wait
 from brain.prompt import request
+from brain.quoting import told_apart
 from brain.tools import legal, render, tool_name
 from gateway.events import ActionChanged, ActionEnded, ActionResponded, Ref
 from gateway.llm.model import Request
@@ -125,3 +126,14 @@ def test_a_message_in_the_route_of_another_medium_can_be_chosen_once_it_is_known
     talk.says("two", at=route("home", "web"))
     (send, *_) = render(legal(talk.turn(), OWNER, [ANA]))
     assert send["function"]["parameters"]["properties"]["medium"]["enum"] == ["telegram", "web"]
+
+
+def test_near_twins_are_told_apart() -> None:
+    """However far into the text they differ."""
+    one, two = (f"{'Compare the figures of all regions and years. ' * 20}Write it for {who}." for who in ("Ana", "Bo"))
+    shown = told_apart([one, two, "Book Rome"], 300)
+    assert all(len(text) <= 300 for text in shown)
+    assert "for Ana" in shown[0]
+    assert "for Bo" in shown[1]
+    assert shown[2] == "Book Rome"
+    assert told_apart([one], 300)[0].endswith("…")

@@ -11,7 +11,7 @@ from brain.hold import Pace
 from frontdesk import doctor
 from frontdesk.app import App, Parts
 from gateway.config import load
-from gateway.llm.model import Generation
+from gateway.llm.model import Generation, RawCall
 from mediums.slack.wire import BOT_EVENTS, MORE_SCOPES, NEEDED_SCOPES, THREAD_SCOPES
 from tests.servers.slack import Refuse, SlackServer
 
@@ -105,6 +105,38 @@ async def test_commands_without_a_model_work_on_slack(server, settings):
         ana.says(f"{server.mention} /help")  # Slack keeps what begins with a slash for itself
         await server.sees(ana, "/status")
     assert model.asked == []
+
+
+class Acting(Echo):
+    """Hands the first message on as work, without a word; the worker never answers."""
+
+    async def generate(self, request, on_spent=None):
+        await super().generate(request, on_spent)
+        names = {tool["function"]["name"] for tool in request.tools or ()}
+        if {"act", "send_message"} <= names:
+            return Generation(calls=(RawCall(name="act", arguments='{"name": "rome", "query": "Book Rome"}'),))
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_a_card_in_a_channel_is_for_whoever_may_and_needs_no_model(server, settings):
+    ana, bo, general, model = server.person("Ana"), server.person("Bo"), server.channel("general"), Acting()
+    async with running(settings, model):
+        root = bo.says(f"{server.mention} Book Rome.", general)
+        card = await server.sees(general, "rome · working since")
+        assert (card.thread, card.buttons) == (root["ts"], ("Pause", "Stop"))
+        ana.presses(card, "Pause")  # the owner may stop others' work, and no more
+        await server.until(lambda: server.whispers)
+        assert server.whispers == [(ana.id, general.id, "You may not do that: “rome” is Bo's.", root["ts"])]
+        bo.presses(card, "Pause")
+        card = await server.sees(general, "rome · paused")
+        assert card.buttons == ("Resume", "Stop")
+        bo.says("resume", general, thread=root)
+        await server.sees(general, "Resumed: rome.")
+        ana.presses(card, "Stop")
+        await server.sees(general, "Stopped “rome”.")
+        await server.sees(general, "rome · stopped")
+    assert sum("rome ·" in one.text for one in server.shown) == 1, "one card, edited in place"
 
 
 async def test_sl11_strangers_cause_no_model_call(server, settings):
