@@ -18,7 +18,8 @@ from brain.working import ActionView
 from frontdesk.orders import Orders
 from gateway.broker.protocol import Broker
 from gateway.events import MessageReceived, Ref, identity_of
-from gateway.journal import Folding, Follower, unstamped
+from gateway.folding import Folding
+from gateway.journal import Follower, unstamped
 
 TURNS_SHOWN = 3
 
