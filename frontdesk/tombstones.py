@@ -191,6 +191,9 @@ class Erased(msgspec.Struct):
         if isinstance(node, dict):
             if key in ("waits", "handles"):
                 return node
+            if "name" in node and "digest" in node:  # a file: its reference stays taken, and leads to nothing
+                told = {key: TOMBSTONE for key in ("digest", "why") if node.get(key)}
+                return {**node, "name": NAME, **told}
             if node.get("type") == "NoteAdded":  # its number stays taken, and it is shown to nobody
                 return {**node, "text": "", "about": ""}
             is_call = "arguments" in node

@@ -256,6 +256,16 @@ async def publish(broker: Broker, subject: str, body: Any, msg_id: str) -> None:
     raise Deposed(f"{subject} could not be published: the broker does not answer")
 
 
+async def store_blob(broker: Broker, data: bytes) -> str:
+    """Its digest; as `publish`. The same bytes twice are one blob."""
+    for pause in _pauses():
+        try:
+            return await broker.put_blob(data)
+        except Unconfirmed:
+            await asyncio.sleep(pause)
+    raise Deposed("a file could not be stored: the broker does not answer")
+
+
 async def acknowledge(ack: Callable[[], Awaitable[None]]) -> None:
     """A lost ack costs a redelivery, which the fold recognises."""
     try:

@@ -228,7 +228,7 @@ async def test_attachments_go_unless_somebody_else_has_them_too(tmp_path):
     hers, both, his, _ = digests
     for person, mine in (("42", (hers, both)), ("43", (both, his))):
         fact = encode(said(person, "see the file", 1))
-        files = ",".join(f'{{"digest":"{one}"}}' for one in mine)
+        files = ",".join(f'{{"name":"a.txt","digest":"{one}"}}' for one in mine)
         await broker.append("evt.medium.telegram-1", fact[:-1] + f',"files":[{files}]}}'.encode(), msg_id=person)
     await broker.close()
     report = await erase(path, ANA)
