@@ -5,7 +5,20 @@ from typing import Any
 
 import msgspec
 
-from brain.entries import Act, Carded, Decided, Decision, React, Recalled, Speak, Steer, Wait, Withdraw
+from brain.entries import (
+    Act,
+    Carded,
+    Decided,
+    Decision,
+    React,
+    Recalled,
+    Remind,
+    Speak,
+    Steer,
+    Unremind,
+    Wait,
+    Withdraw,
+)
 from brain.working import ActionView
 from gateway.addresses import journal_key
 from gateway.events import (
@@ -83,7 +96,7 @@ def _emission(conversation: str, decided: Decided, decision: Decision, ref: Ref,
         case Steer():
             command = _command(conversation, decided, decision, ref)
             return [Outgoing(subject=f"cmd.act.{decision.action}", ref=ref, body=command)]
-        case Wait() | Recalled():
+        case Wait() | Recalled() | Remind() | Unremind():
             return []
 
 

@@ -91,7 +91,22 @@ class Recalled(Tagged, frozen=True, kw_only=True):
     of: tuple[str, ...] = ()
 
 
-Decision = Speak | React | Wait | Act | Steer | Withdraw | Recalled
+class Remind(Tagged, frozen=True, kw_only=True):
+    """The text comes back at that time, whatever happens before. `by` asked for it, at `route`."""
+
+    text: str
+    at: datetime
+    by: Person
+    route: Route
+
+
+class Unremind(Tagged, frozen=True, kw_only=True):
+    """`label` is the reminder's short reference."""
+
+    label: str
+
+
+Decision = Speak | React | Wait | Act | Steer | Withdraw | Recalled | Remind | Unremind
 
 
 # --- journal entries -------------------------------------------------------------------------------------------------
@@ -158,6 +173,12 @@ class Carded(Tagged, frozen=True, kw_only=True):
     at: datetime
 
 
+class Held(Tagged, frozen=True, kw_only=True):
+    """What is undecided was waited for, and did no harm: no end of the process before this was its doing."""
+
+    at: datetime
+
+
 class Moved(Tagged, frozen=True, kw_only=True):
     """The person is another contact now: nothing is decided here any more. All goes on in the conversation `to`."""
 
@@ -193,4 +214,4 @@ class Summarised(Tagged, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-LaneEntry = Carded | Moved | Joined | Parted | Taken | Decided | Spent | Summarised | Owned | Released | Emitted
+LaneEntry = Carded | Held | Moved | Joined | Parted | Taken | Decided | Spent | Summarised | Owned | Released | Emitted

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from brain import reminding
 from brain.entries import Joined, Parted, Summarised
 from brain.parts import Exchange, Heard, Share, Timer
 from gateway.addresses import Address
@@ -55,6 +56,7 @@ def share(state: "LaneState", at: datetime) -> Joined:
         reached=list(state.reached.items()),
         wait=wait,
         joined=state.joined,
+        reminders=state.reminders,
     )
     return Joined(origin=state.conversation, at=at, share=msgspec.Raw(encode(found)))
 
@@ -83,6 +85,7 @@ def join(state: "LaneState", joined: Joined) -> None:
     state.reached = dict(found.reached) | state.reached
     if found.wait is not None and state.timer is None:
         state.timer = Timer(state.turns, *found.wait)
+    reminding.join(state, found.reminders)
     state.interrupts += 1
     state.live += 1
 
@@ -106,6 +109,7 @@ def part(state: "LaneState", parted: Parted) -> None:
             state.routes = {medium: route} | state.routes
     gone = {id(item) for item in state.undecided if _said_by(item.fact, parted.address)}
     state.undecided = [item for item in state.undecided if id(item) not in gone]
+    state.reminders = [one for one in state.reminders if one.by.address != parted.address]
     state.left += parted.events
     state.interrupts += 1
 

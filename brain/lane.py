@@ -15,13 +15,14 @@ from itertools import islice
 
 import msgspec
 
-from brain import beside, cards, changes, controls, joining, noting, opening, outage, prompt
+from brain import beside, cards, changes, controls, joining, noting, opening, outage, prompt, reminding
 from brain.around import ALONE, Around
 from brain.attention import Manner, attention, is_looping
 from brain.entries import (
     Decided,
     Decider,
     Decision,
+    Held,
     Joined,
     LaneEntry,
     Moved,
@@ -35,16 +36,17 @@ from brain.entries import (
 from brain.generating import Made, generate
 from brain.hold import Pace, quiet_in_seconds
 from brain.pairing import Pairing
-from brain.parts import Heard, Timer
+from brain.parts import Heard
 from brain.purse import Caps, Purse, told
 from brain.recalling import Recall, look_up
+from brain.reminding import LONGEST_SLEEP_SECONDS, next_due
 from brain.rights import Rights
 from brain.showing import Shows
 from brain.state import LaneState, Turn
 from brain.tools import legal
 from gateway.addresses import Address
 from gateway.clock import Now
-from gateway.events import Fact, MessageReceived, Ref, TimerFired, identity_of
+from gateway.events import Fact, MessageReceived, identity_of
 from gateway.journal import Journal
 from gateway.llm.model import Model, ModelError, Usage
 from gateway.notes import Notes
@@ -52,7 +54,6 @@ from gateway.notes import Notes
 log = logging.getLogger(__name__)
 
 MAX_UNCLEAN = 3  # ownings that did not end cleanly while the same event was undecided: then it is set aside
-LONGEST_SLEEP_SECONDS = 3600.0  # a clock that is set anew is noticed by then
 MAX_EVENTS = 100  # in one turn
 MAX_TURNS_ALONE = 20  # since a person last wrote: ends cycles of notices and interjections
 
@@ -143,7 +144,7 @@ class Lane:
             group.create_task(self.journal.run())
             group.create_task(self._turns())
             group.create_task(self._controls())
-            group.create_task(self._timers())
+            group.create_task(reminding.keep_time(self.journal, self._now))
             group.create_task(
                 beside.summaries(self.journal, self.frame, self._model, self._pace, self._purse, self._now, self._spent)
             )
@@ -188,20 +189,6 @@ class Lane:
         if decided is not None:
             self._shows.decided(heard, decided)
 
-    # --- waiting until a time ----------------------------------------------------------------------------------------
-
-    async def _timers(self) -> None:
-        """Durable in the fold: after a restart a time that has passed fires at once."""
-        while True:
-            timer = (await self.journal.until(_timer)).timer
-            assert timer is not None
-            replaced = asyncio.create_task(self.journal.until(partial(_has_other_timer, timer)))
-            seconds = max(0.0, (timer.until - self._now()).total_seconds())
-            await asyncio.wait({replaced}, timeout=min(seconds, LONGEST_SLEEP_SECONDS))
-            replaced.cancel()
-            if timer.until <= self._now():
-                await self.journal.write(partial(_fire, timer, self._now()))
-
     async def _end_when_quiet(self) -> None:
         tail = None
         while self.journal.tail != tail or not is_quiet(self.journal.state):
@@ -216,6 +203,7 @@ class Lane:
 
     async def _bear_cap(self, turn: Turn) -> None:
         """They are told once, and what they said waits."""
+        await self._hold()
         if spoken := told(turn, self._purse.until, self.frame.zone):
             await self._commit_by_code("cap", turn.heard, spoken, "the day's budget is used up")
         interrupts = self.journal.state.interrupts
@@ -253,9 +241,16 @@ class Lane:
             seconds = self._opens_in_seconds(state)
             if seconds <= 0:
                 return state
+            await self._hold()
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(seconds, LONGEST_SLEEP_SECONDS)):
                     await self.journal.until(lambda state: _has_events(state) and self._opens_in_seconds(state) <= 0)
+
+    async def _hold(self) -> None:
+        """What the lane waits with in this life of the process is not what ended the last one."""
+        now = self._now()
+        if self.journal.state.crashes:
+            await self.journal.write(lambda state: Held(at=now) if state.crashes else None)
 
     def _opens_in_seconds(self, state: LaneState) -> float:
         now = self._now()
@@ -373,29 +368,13 @@ def _take(fact: Fact, at: datetime, how: Manner, state: LaneState) -> Taken | No
 
 def is_quiet(state: LaneState) -> bool:
     """Nothing in it happens without a new fact."""
-    waits = state.undecided or state.outgoing or state.timer is not None or state.in_flight()
+    waits = state.undecided or state.outgoing or next_due(state) is not None or state.in_flight()
     return not waits and all(send.outcome is not None for send in state.sends.values())
 
 
 def _charged(turn: Turn) -> Address | None:
     askers = turn.askers()
     return askers[-1].address if askers else None
-
-
-def _has_other_timer(timer: Timer, state: LaneState) -> bool:
-    return _timer(state) != timer
-
-
-def _timer(state: LaneState) -> Timer | None:
-    return None if state.moved else state.timer
-
-
-def _fire(timer: Timer, at: datetime, state: LaneState) -> Taken | None:
-    """Nothing, once a later turn has committed."""
-    if _timer(state) != timer:
-        return None
-    ref = Ref(f"timer-{state.conversation}", timer.turn, 0)
-    return Taken(event=TimerFired(ref=ref, conversation=state.conversation, reason=timer.reason), at=at)
 
 
 def _events(state: LaneState) -> tuple[Heard, ...]:

@@ -2,7 +2,7 @@
 
 from brain.entries import Decision, Speak, Wait
 from brain.state import Turn
-from gateway.events import ActionEnded, ActionResponded, ClarificationRequested, MessageReceived
+from gateway.events import ActionEnded, ActionResponded, ClarificationRequested, MessageReceived, TimerFired
 from gateway.llm.model import ModelError
 
 NOT_SET_UP = (
@@ -32,6 +32,8 @@ def nothing_came(turn: Turn) -> tuple[Decision, ...]:
                 route and text
             ):
                 decisions.append(Speak(route=route, text=text))
+            case TimerFired(reason=reason, label=label) if route and label:
+                decisions.append(Speak(route=route, text=reason))
             case _:
                 pass
     said = [item for item in turn.heard if isinstance(item.fact, MessageReceived)]

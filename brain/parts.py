@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from brain.entries import Act, Decided, Recalled, Speak, Steer, Summarised
+from brain.entries import Act, Decided, Recalled, Remind, Speak, Steer, Summarised
 from brain.quoting import TEXT_SHOWN
 from brain.working import ActionView
 from gateway.addresses import Address, Route
-from gateway.events import Fact, Outcome, Ref
+from gateway.events import Fact, Outcome, Person, Ref
 from gateway.files import Attachment
 from gateway.journal import Outgoing
 from gateway.llm.history import tokens_of
@@ -61,7 +61,7 @@ def weight_of(exchange: Exchange) -> int:
     texts = [getattr(item.fact, "text", "") for item in exchange.heard]
     for decision in exchange.decided.decisions:
         match decision:
-            case Speak(text=text) | Steer(text=text) | Act(query=text) | Recalled(found=text):
+            case Speak(text=text) | Steer(text=text) | Act(query=text) | Recalled(found=text) | Remind(text=text):
                 texts.append(text)
             case _:
                 pass
@@ -90,6 +90,16 @@ class Timer(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Reminder(msgspec.Struct, frozen=True):
+    """Open; a `parts.Timer` that nothing ends but its time, or a word."""
+
+    label: str
+    until: datetime
+    text: str
+    by: Person
+    route: Route
+
+
 class SendView(msgspec.Struct):
     route: Route
     text: str
@@ -107,6 +117,7 @@ class Share(Record, frozen=True, kw_only=True):
     wait: tuple[datetime, str] | None = None
     joined: list[str] = []
     summary: Summarised | None = None
+    reminders: list[Reminder] = []
 
 
 class LaneFrozen(Record, frozen=True, kw_only=True):
@@ -144,3 +155,6 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     spending: Spending = msgspec.field(default_factory=Spending)
     capped: str = ""
     resting: list[str] = []
+    reminders: list[Reminder] = []
+    reminders_made: int = 0
+    reminders_fired: int = 0

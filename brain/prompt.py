@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from brain import files, schema, schema_words
+from brain import files, reminding, schema, schema_words
 from brain.contacts import Contact
 from brain.emission import ref_of
-from brain.entries import Act, Decision, React, Recalled, Speak, Steer, Summarised, Wait, Withdraw
+from brain.entries import Act, Decision, React, Recalled, Remind, Speak, Steer, Summarised, Unremind, Wait, Withdraw
 from brain.parts import Exchange, Heard
 from brain.quoting import TEXT_SHOWN, indented, one_line, shortened, told_apart
 from brain.state import LaneState, Turn
@@ -33,6 +33,7 @@ from gateway.events import (
     MessageDeleted,
     MessageReacted,
     MessageReceived,
+    Person,
     SendClosed,
     TimerFired,
 )
@@ -99,6 +100,7 @@ def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *
         day = now.astimezone(frame.zone).strftime("It is %A %d %B %Y, %H:%M.")
         if frame.contact.language:
             day += f" They like to read {frame.contact.language}."
+        day = "\n".join([day, *reminding.lines(state, frame.zone)])
         return schema.request(frame.instructions, turn, tools, day, sees=sees)
     messages: list[Message] = [{"role": "system", "content": frame.instructions}]
     if state.summary is not None:
@@ -126,17 +128,17 @@ def _rendered(exchange: Exchange, state: LaneState, frame: Frame) -> list[Messag
         if exchange.heard:
             text = events_text(exchange.heard, state, frame.zone)
             exchange.rendered.append({"role": "user", "content": text})
-        exchange.rendered += _decided(exchange, state)
+        exchange.rendered += _decided(exchange, state, frame.zone)
     return exchange.rendered
 
 
-def _decided(exchange: Exchange, state: LaneState) -> list[Message]:
+def _decided(exchange: Exchange, state: LaneState, zone: ZoneInfo) -> list[Message]:
     texts, calls, results = [], [], []
     for n, decision in enumerate(exchange.decided.decisions):
         call_id = f"{_letter(exchange, state)}{exchange.decided.turn:06d}{n:02d}"
         if isinstance(decision, Speak) and not decision.by_tool:
             texts.append(decision.text)
-        elif (written := _call(decision, state)) is not None:
+        elif (written := _call(decision, state, zone)) is not None:
             calls.append(tool_call(call_id, written[0], encode(written[1]).decode()))
             text = decision.found if isinstance(decision, Recalled) else "Done."
             results.append({"role": "tool", "tool_call_id": call_id, "content": text})
@@ -150,7 +152,7 @@ def _letter(exchange: Exchange, state: LaneState) -> str:
     return chr(ord("c") + (state.joined.index(exchange.origin) % 20 + 1 if exchange.origin else 0))
 
 
-def _call(decision: Decision, state: LaneState) -> tuple[str, dict[str, Any]] | None:
+def _call(decision: Decision, state: LaneState, zone: ZoneInfo) -> tuple[str, dict[str, Any]] | None:
     match decision:
         case Speak(text=text, route=route, files=attached):
             names = {"attach": [one.name for one in attached]} if attached else {}
@@ -167,6 +169,10 @@ def _call(decision: Decision, state: LaneState) -> tuple[str, dict[str, Any]] | 
             return name, {TEXT_OF[verb]: text} if text and verb in TEXT_OF else {}
         case Recalled(query=query):
             return "recall", {"query": query}
+        case Remind(text=text, at=at):
+            return "remind", {"text": text, "at": at.astimezone(zone).isoformat(timespec="minutes")}
+        case Unremind(label=label):
+            return "remind", {"cancel": label}
         case Withdraw():
             return None
 
@@ -221,6 +227,8 @@ def _line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = Non
             return f"[{what} · {at} · {one_line(author.name)} {did} {one_line(emoji)}]"
         case ControlPressed(verb=verb, author=author, text=text):
             return f"[{item.label} · {at} · {one_line(author.name)} pressed {verb}] {indented(text)}".rstrip()
+        case TimerFired(reason=reason, by=Person(name=name)):
+            return f"[{item.label}, the reminder that {one_line(name)} asked for · {at}] {indented(reason)}"
         case TimerFired(reason=reason):
             return f"[the time you waited for · {at}] {indented(reason)}"
         case SendClosed(outcome=outcome, send=ref, why=why, delivered=delivered, parts=parts):
@@ -287,6 +295,7 @@ def live_state(turn: Turn, zone: ZoneInfo, now: datetime, *, sees: bool) -> str:
         lines.append("Not yet delivered: " + "; ".join(f"“{shortened(send.text, 60)}”" for send in pending[-5:]))
     if at_hand := files.at_hand(state):
         lines.append(at_hand)
+    lines += reminding.lines(state, zone)
     lines.append(f"Decide about: {', '.join(dict.fromkeys(item.label for item in turn.heard))}.")
     return "\n".join(lines)
 

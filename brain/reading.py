@@ -10,14 +10,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from brain import files
-from brain.entries import Act, Decision, React, Speak, Steer, Wait
+from brain.entries import Act, Decision, React, Remind, Speak, Steer, Unremind, Wait
 from brain.parts import Heard
+from brain.reminding import FARTHEST, LEAST_ALONE, MAX_OPEN
 from brain.rights import Rights
 from brain.state import Turn
 from brain.tools import LISTS, REACTS, TEXT_OF, Legal, action_name
 from brain.working import ActionView
 from gateway.addresses import Address, Route
-from gateway.events import ControlPressed, MessageReceived, Person, identity_of
+from gateway.events import ControlPressed, MessageReceived, Person, TimerFired, identity_of
 from gateway.files import FILES_MAX, Attachment
 from gateway.llm.model import Generation, RawCall
 from gateway.record import Record, whole_text
@@ -66,6 +67,7 @@ def read(
                 results.append("")
                 continue
             decision = _decision(call, by_name, turn, context, rights, now)
+            _check_room(decision, decisions, turn)
         except Refusal as why:
             results.append(f"Not done: {why}")
             refused = True
@@ -100,13 +102,15 @@ def _decision(
         raise Refusal(f"there is no tool {call.name} now. There are: {', '.join(by_name)}")
     arguments = _checked(call, tool)
     if tool.kind == "wait":
-        return Wait(reason=arguments["reason"], until=_until(arguments.get("until"), now))
+        return Wait(reason=arguments["reason"], until=_until(arguments, "until", now, LONGEST_WAIT))
     if tool.kind == "send_message":
         return _speak(arguments.get("text", ""), arguments, turn)
     if tool.kind == "react":
         return _react(arguments["emoji"], arguments.get("to"), turn)
     assert tool.kind != "recall"
     words = _whose_words(arguments.get("for_message"), turn, rights)
+    if tool.kind == "remind":
+        return _remind(arguments, words, turn, rights, now)
     if tool.kind == "act":
         by, route = words or _requester(turn)
         _check_rights(rights.may(by.address, "start"), by, "start work")
@@ -201,23 +205,49 @@ def _list(name: str, value: Any, tool: Legal) -> tuple[str, ...]:
     return tuple(one for one in values if one)
 
 
-def _until(text: str | None, now: datetime) -> datetime | None:
+def _until(arguments: dict[str, Any], name: str, now: datetime, farthest: timedelta) -> datetime | None:
     """An ISO time in the person's zone (that of `now`), or a time from now as in 90s, 10m, 2h, 1d."""
+    text = arguments.get(name)
     if text is None:
         return None
-    if found := _FROM_NOW.match(text):
-        until = now + timedelta(seconds=float(found[1]) * _SECONDS[found[2]])
-    else:
-        try:
+    instant = now.astimezone(UTC)
+    try:
+        if found := _FROM_NOW.match(text):
+            span = timedelta(seconds=min(float(found[1]) * _SECONDS[found[2]], 2 * farthest.total_seconds()))
+            until = now + span if found[2] == "d" else instant + span  # a day may be longer than its hours
+        else:
             until = datetime.fromisoformat(text)
-        except ValueError:
-            raise Refusal(f"until is neither an ISO time nor like 10m or 2h: {text}") from None
-        until = until if until.tzinfo else until.replace(tzinfo=now.tzinfo)
-    if not now < until <= now + LONGEST_WAIT:
-        raise Refusal(
-            f"until must be after now ({now.isoformat(timespec='minutes')}) and within {LONGEST_WAIT.days} days"
-        )
-    return until.astimezone(UTC)
+            until = until if until.tzinfo else until.replace(tzinfo=now.tzinfo)
+        until = until.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Refusal(f"{name} is neither an ISO time nor like 10m or 2h: {text}") from None
+    if not instant < until <= instant + farthest:
+        raise Refusal(f"{name} must be after now ({now.isoformat(timespec='minutes')}) and within {farthest.days} days")
+    return until
+
+
+def _remind(
+    arguments: dict[str, Any], words: tuple[Person, Route] | None, turn: Turn, rights: Rights, now: datetime
+) -> Remind | Unremind:
+    by, route = words or _requester(turn)
+    _check_rights(rights.may(by.address, "remind"), by, "be reminded")
+    if (label := arguments.get("cancel")) is not None:
+        reminder = next(one for one in turn.state.reminders if one.label == label)
+        own = rights.same(by.address, reminder.by.address)
+        _check_rights(own or rights.may(by.address, "stop"), by, f"cancel {reminder.by.name}'s {label}")
+        return Unremind(label=label)
+    text, at = arguments.get("text"), _until(arguments, "at", now, FARTHEST)
+    if not text or at is None:
+        raise Refusal("remind needs text and at")
+    if words is None and at < now + LEAST_ALONE:
+        raise Refusal("nobody has written in this turn: at must be an hour from now at least")
+    return Remind(text=text, at=at, by=by, route=route)
+
+
+def _check_room(decision: Decision, others: list[Decision], turn: Turn) -> None:
+    made = sum(isinstance(one, Remind) for one in others)
+    if isinstance(decision, Remind) and len(turn.state.reminders) + made >= MAX_OPEN:
+        raise Refusal(f"{MAX_OPEN} reminders are open, more are not kept: cancel one first")
 
 
 def _action(tool: Legal, arguments: dict[str, Any], turn: Turn) -> ActionView:
@@ -304,6 +334,8 @@ def _whose_words(label: str | None, turn: Turn, rights: Rights) -> tuple[Person,
 def _requester(turn: Turn) -> tuple[Person, Route]:
     """Of a turn that an action opened: its own requester asks on."""
     for item in reversed(turn.heard):
+        if isinstance(item.fact, TimerFired) and item.fact.by is not None and item.fact.route is not None:
+            return item.fact.by, item.fact.route
         action = turn.state.actions.get(getattr(item.fact, "action", ""))
         if action is not None:
             return action.by, action.route

@@ -14,7 +14,7 @@ from gateway.events import Person
 
 Role = Literal["owner", "member", "guest", "stranger"]
 Place = Literal["private", "shared"]
-Effect = Literal["talk", "recall", "see", "start", "steer", "ask", "answer", "stop", "redirect", "link"]
+Effect = Literal["talk", "recall", "remind", "see", "start", "steer", "ask", "answer", "stop", "redirect", "link"]
 
 ROLES: tuple[Role, ...] = ("owner", "member", "guest", "stranger")
 PLACES: tuple[Place, ...] = ("private", "shared")
@@ -22,6 +22,7 @@ PLACES: tuple[Place, ...] = ("private", "shared")
 ABOUT: dict[Effect, str] = {
     "talk": "be answered",
     "recall": "have it look up what was said there",
+    "remind": "be reminded at a time",
     "see": "hear what is in flight there",
     "start": "start work",
     "steer": "steer, stop and answer work of their own",
@@ -41,6 +42,7 @@ _NOBODY = frozenset[Role]()
 MAY: dict[Effect, dict[Place, frozenset[Role]]] = {
     "talk": {"private": _ANYONE, "shared": _ANYONE},
     "recall": {"private": _KNOWN, "shared": _KNOWN},
+    "remind": {"private": _KNOWN, "shared": _KNOWN},
     "see": {"private": _TRUSTED, "shared": _TRUSTED},
     "start": {"private": _TRUSTED, "shared": _TRUSTED},
     "steer": {"private": _TRUSTED, "shared": _TRUSTED},

@@ -15,6 +15,9 @@ from brain.tools import TEXT_OF, Legal
 from gateway.llm.model import Generation, RawCall, Request
 from gateway.record import Record, encode
 
+REPLY = "reply"  # with what is done beside it
+CANCEL = "cancel reminder"
+
 
 class Option(Record, frozen=True, kw_only=True):
     """One shape that an answer may have. `work` has the tool for each action that it can be about; without any, `tool`
@@ -43,6 +46,8 @@ def understood(generation: Generation, turn: Turn, tools: tuple[Legal, ...]) -> 
         for number, item in enumerate(decided, 1):
             one = value if len(decided) == 1 else value[str(number)]
             calls.append(_call(one, item, _options(item, turn, tools), alone=len(decided) == 1))
+            if REPLY in one:
+                calls.append(_reply(one[REPLY], item, alone=len(decided) == 1))
     except (ValueError, KeyError, TypeError, StopIteration):
         calls = []
     return Generation(calls=tuple(calls), finish=generation.finish, usage=generation.usage, model=generation.model)
@@ -68,12 +73,20 @@ def _options(item: Item, turn: Turn, tools: Sequence[Legal]) -> list[Option]:
         found.append(Option(kind=kind.word, work=work))
         if len(work) > 1:
             found.append(Option(kind=kind.word, work={NOT_SAID: speak}, says=("text",)))
-    return [*found, *(Option(kind=tool.name, tool=tool, says=tool.required) for tool in tools if _is_other(tool))]
+    return [*found, *(one for tool in tools if _is_other(tool) for one in _others(tool))]
 
 
 def _is_other(tool: Legal) -> bool:
     """None of those that the kinds are made of: its own name is its kind."""
     return tool.kind != "react" and tool.kind not in {kind.tool for kind in KINDS}
+
+
+def _others(tool: Legal) -> list[Option]:
+    if tool.kind != "remind":
+        return [Option(kind=tool.name, tool=tool, says=tool.required)]
+    remind = Option(kind=tool.name, tool=tool, says=("text", "at", REPLY))
+    cancel = Option(kind=CANCEL, tool=tool, says=("cancel", REPLY))
+    return [remind, cancel] if "cancel" in tool.choices else [remind]
 
 
 def _work(tools: Sequence[Legal], turn: Turn) -> dict[str, Legal]:
@@ -91,7 +104,9 @@ def _shape(option: Option) -> dict[str, Any]:
     properties: dict[str, Any] = {"kind": {"const": option.kind}}
     if option.work:
         properties["work"] = {"enum": list(option.work)}
-    return _object({**properties, **{name: {"type": "string"} for name in option.says}})
+    choices = option.tool.choices if option.tool else {}
+    said = {name: {"enum": list(choices[name])} if name in choices else {"type": "string"} for name in option.says}
+    return _object({**properties, **said})
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
@@ -107,7 +122,7 @@ def _call(value: dict[str, Any], item: Item, options: Sequence[Option], *, alone
     option = next(one for one in options if one.kind == kind and (not one.work or work in one.work))
     tool = option.work[str(work)] if option.work else option.tool
     assert tool is not None
-    arguments = {name: value[name] for name in option.says}
+    arguments = {name: value[name] for name in option.says if name != REPLY}
     if tool.kind == "wait":
         arguments["reason"] = f"{kind}: nothing need be said"
     elif tool.kind == "send_message":
@@ -127,3 +142,8 @@ def _call(value: dict[str, Any], item: Item, options: Sequence[Option], *, alone
         if "question" in tool.required:
             arguments["question"] = item.questions[work]
     return RawCall(name=tool.name, arguments=encode(arguments).decode())
+
+
+def _reply(text: str, item: Item, *, alone: bool) -> RawCall:
+    arguments = {"text": text} if alone else {"text": text, "reply_to": item.label}
+    return RawCall(name="send_message", arguments=encode(arguments).decode())

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from brain.entries import Act, Decided, React, Speak, Steer, Wait
+from brain.entries import Act, Decided, React, Remind, Speak, Steer, Unremind, Wait
 from brain.parts import Heard
 from brain.state import LaneState
 from brain.working import ActionView
@@ -78,6 +78,8 @@ def _passed_on(decided: Decided) -> str:
     names = {"answer": "answered", "interject": "passed on", "ask": "asked", "pause": "paused", "resume": "resumed"}
     done = [f"started {d.name}" for d in decided.decisions if isinstance(d, Act)]
     done += [names.get(d.verb, "stopping") for d in decided.decisions if isinstance(d, Steer)]
+    done += ["a reminder is set" for d in decided.decisions if isinstance(d, Remind)]
+    done += ["a reminder is taken back" for d in decided.decisions if isinstance(d, Unremind)]
     return ", ".join(dict.fromkeys(done))
 
 

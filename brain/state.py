@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from brain import changes, joining
+from brain import changes, joining, reminding
 from brain.emission import action_key, card_emission, emissions
 from brain.entries import (
     NOT_NEEDED,
@@ -16,18 +16,21 @@ from brain.entries import (
     Carded,
     Decided,
     Decision,
+    Held,
     Joined,
     LaneEntry,
     Moved,
     Parted,
+    Remind,
     Speak,
     Spent,
     Steer,
     Summarised,
     Taken,
+    Unremind,
     Wait,
 )
-from brain.parts import Exchange, Heard, LaneFrozen, Opened, SendView, Spending, Timer, weight_of
+from brain.parts import Exchange, Heard, LaneFrozen, Opened, Reminder, SendView, Spending, Timer, weight_of
 from brain.working import ActionView, forget_completed
 from gateway.addresses import Address, Route
 from gateway.events import (
@@ -85,6 +88,8 @@ class LaneState:
         self.turns = 0
         self.turns_alone = 0  # since somebody last wrote
         self.timer: Timer | None = None  # of the last turn, if it chose to wait until then
+        self.reminders: list[Reminder] = []  # open, the first due first
+        self.reminders_made = self.reminders_fired = 0
         self.crashes = 0  # unclean ownings since the oldest undecided event
         self.outage = False  # the person was told that the model cannot be reached
         self.actions_made = 0
@@ -135,6 +140,9 @@ class LaneState:
             spending=self.spending,
             capped=self.capped,
             resting=self.resting,
+            reminders=self.reminders,
+            reminders_made=self.reminders_made,
+            reminders_fired=self.reminders_fired,
         )
 
     def thaw(self, frozen: bytes) -> None:
@@ -152,6 +160,8 @@ class LaneState:
         self.files, self._files_made = kept.files, kept.files_made
         self._identities, self._seen = Identities(kept.identities), Seen(kept.seen)
         self.carded = kept.carded
+        self.reminders = kept.reminders
+        self.reminders_made, self.reminders_fired = kept.reminders_made, kept.reminders_fired
 
     # --- what may be asked -------------------------------------------------------------------------------------------
 
@@ -185,8 +195,8 @@ class LaneState:
                 return route
             case MessageDeleted(route=route) | MessageReacted(route=route):
                 return route
-            case TimerFired():
-                return self.route
+            case TimerFired(route=route):
+                return route or self.route
             case ClarificationRequested() if self.is_private:
                 return self.route  # where the person is now
             case SendClosed(send=ref):
@@ -216,6 +226,8 @@ class LaneState:
                 self.crashes = self.crashes + 1 if self.undecided else 0
             case Released():
                 self.crashes = max(0, self.crashes - 1)
+            case Held():
+                self.crashes = 0
             case Carded(action=key):
                 if key in self.actions:
                     self._card(entry, self.actions[key])
@@ -320,8 +332,7 @@ class LaneState:
                 return "send"
             case TimerFired():
                 self._seen.add(fact.ref)
-                self.timer = None
-                return "timer"
+                return reminding.fired(self, fact)
             case _:
                 self._seen.add(fact.ref)
                 return self._note(fact)
@@ -427,6 +438,10 @@ class LaneState:
                 self.actions[key].steered(
                     decision, decided.at, by_control=decided.by == "control", silently=decided.silent
                 )
+            case Remind():
+                reminding.add(self, decision)
+            case Unremind(label=label):
+                self.reminders = [one for one in self.reminders if one.label != label]
             case _:
                 pass
 
@@ -461,8 +476,9 @@ class Turn(msgspec.Struct, frozen=True):
         return next((one for one in [*self.in_flight(), *self.completed()] if one.label == label), None)
 
     def askers(self) -> list[Person]:
-        """Whose words the turn follows: the authors of its messages, else who asked for the actions that spoke."""
+        """Whose words the turn follows: the authors of its messages, else who asked for the actions and reminders."""
         facts = [item.fact for item in self.heard]
         authors = [fact.author for fact in facts if isinstance(fact, MessageReceived | ControlPressed)]
         actions = [self.state.actions.get(getattr(fact, "action", "")) for fact in facts]
-        return authors or [action.by for action in actions if action is not None]
+        reminded = [fact.by for fact in facts if isinstance(fact, TimerFired) and fact.by is not None]
+        return authors or [*(action.by for action in actions if action is not None), *reminded]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from brain import prompt
-from brain.entries import Act, Decision, React, Recalled, Speak, Steer, Summarised, Wait, Withdraw
+from brain.entries import Act, Decision, React, Recalled, Remind, Speak, Steer, Summarised, Unremind, Wait, Withdraw
 from brain.parts import Exchange, weight_of
 from brain.quoting import indented
 from brain.state import LaneState
@@ -114,5 +114,7 @@ def _decision(decision: Decision, state: LaneState) -> str:
             return f"You: {verb} {name} {indented(text)}".rstrip()
         case Recalled(query=query):
             return f"You looked up “{indented(query)}”."
-        case Speak() | Wait() | Withdraw():
+        case Remind(text=text):
+            return f"You set a reminder: {indented(text)}"
+        case Speak() | Wait() | Withdraw() | Unremind():
             return ""

@@ -25,7 +25,7 @@ REACTS = ("telegram", "slack")  # mediums on which an emoji can be put to a mess
 EMOJIS = ("👍", "👎", "❤", "🎉", "👀", "🙏", "😁", "🤔", "👌", "🔥", "😢", "💯")
 LISTS = ("attach", "files")
 
-Kind = Literal["send_message", "react", "wait", "act", "recall"] | Steering
+Kind = Literal["send_message", "react", "wait", "act", "recall", "remind"] | Steering
 
 ABOUT: dict[Steering, str] = {
     "interject": "Pass a correction or a follow-up to {what}.",
@@ -60,6 +60,8 @@ def legal(turn: Turn, rights: Rights, askers: Sequence[Person]) -> tuple[Legal, 
     tools = [_send_message(turn), _WAIT]
     if not askers or rights.anyone_may(askers, "recall"):
         tools.append(_RECALL)
+    if rights.anyone_may(askers, "remind"):
+        tools.append(_remind(turn))
     if rights.anyone_may(askers, "start"):
         tools.append(_ACT)
     in_flight, completed = turn.in_flight(), turn.completed()
@@ -126,6 +128,19 @@ _REACT = Legal(
     optional=("to",),
     choices={"emoji": EMOJIS},
 )
+
+
+def _remind(turn: Turn) -> Legal:
+    """Without an open one there is none to take back."""
+    labels = tuple(one.label for one in turn.state.reminders)
+    return Legal(
+        name="remind",
+        kind="remind",
+        about="text comes back to you at that time (ISO, or 10m, 2h, 3d). Say that you will. cancel takes one back.",
+        required=() if labels else ("text", "at"),
+        optional=("text", "at", "cancel", "for_message") if labels else ("for_message",),
+        choices={"cancel": labels} if labels else {},
+    )
 
 
 def _send_message(turn: Turn) -> Legal:

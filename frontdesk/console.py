@@ -11,7 +11,20 @@ from brain import prompt
 from brain.contacts import Contacts, owner
 from brain.controls import status
 from brain.emission import ref_of
-from brain.entries import Act, Decided, Decision, LaneEntry, React, Recalled, Speak, Steer, Wait, Withdraw
+from brain.entries import (
+    Act,
+    Decided,
+    Decision,
+    LaneEntry,
+    React,
+    Recalled,
+    Remind,
+    Speak,
+    Steer,
+    Unremind,
+    Wait,
+    Withdraw,
+)
 from brain.parts import Exchange, Heard
 from brain.state import LaneState
 from brain.working import ActionView
@@ -159,5 +172,9 @@ def _decision(decision: Decision, state: LaneState, ref: Ref) -> str:
             return f"**{verb}** {action.name if action else key} for {by.name}{f': {text[:300]}' if text else ''}"
         case Recalled(query=query, of=of):
             return f"**looked up** “{query[:200]}”: {len(of)} found"
+        case Remind(text=text, at=at, by=by):
+            return f"**will remind** {by.name} at {at:%Y-%m-%d %H:%M} UTC: {text[:300]}"
+        case Unremind(label=label):
+            return f"**took back** reminder {label}"
         case Withdraw(send=send_ref):
             return f"**withdrew** {send_ref}"

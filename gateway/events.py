@@ -234,11 +234,16 @@ class CommandRefused(Tagged, frozen=True, kw_only=True):
 
 
 class TimerFired(Tagged, frozen=True, kw_only=True):
-    """The time has come that a turn chose to wait for; its ref names the turn."""
+    """The time has come that a turn chose to wait for; its ref names the turn.
+
+    Or that of a reminder, which has a `label`: `by` asked for it, at `route`."""
 
     ref: Ref
     conversation: str
     reason: str
+    label: str = ""
+    by: Person | None = None
+    route: Route | None = None
 
 
 ActionFact = (

@@ -103,7 +103,9 @@ def test_a_tool_that_is_not_legal_now_is_refused_with_those_that_are() -> None:
     talk = Talk()
     talk.says("stop it")
     found = reads(talk, "", call("stop_booking__a1"))
-    assert "there is no tool stop_booking__a1 now. There are: send_message, wait, recall, act" in found.results[0]
+    assert (
+        "there is no tool stop_booking__a1 now. There are: send_message, wait, recall, remind, act" in found.results[0]
+    )
 
 
 def test_rights_are_checked_again_where_the_effect_leaves() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from brain.entries import Taken, Wait
 from brain.hold import Pace, quiet_in_seconds
-from brain.lane import _fire
+from brain.reminding import fire
 from gateway.events import MessageReceived, TimerFired
 from tests.brain.people import BO, NOON, Talk
 
@@ -65,12 +65,12 @@ def test_a_timer_fires_once_and_not_after_a_later_turn() -> None:
     talk.decides(Wait(reason="he asked", until=NOON + timedelta(minutes=1)))
     timer = talk.state.timer
     assert timer is not None
-    fired = _fire(timer, NOON, talk.state)
+    fired = fire(timer, NOON, talk.state)
     assert isinstance(fired, Taken)
     assert isinstance(fired.event, TimerFired)
     talk.state.apply(fired)
     assert [item.label for item in talk.state.undecided] == ["timer"]
-    assert _fire(timer, NOON, talk.state) is None
+    assert fire(timer, NOON, talk.state) is None
     talk.decides(Wait(reason="said"))
     talk.says("again")
     talk.decides(Wait(reason="he asked", until=NOON + timedelta(minutes=1)))
@@ -78,4 +78,4 @@ def test_a_timer_fires_once_and_not_after_a_later_turn() -> None:
     talk.says("never mind")
     talk.decides(Wait(reason="fine"))
     assert later is not None
-    assert _fire(later, NOON, talk.state) is None
+    assert fire(later, NOON, talk.state) is None

@@ -71,10 +71,10 @@ async def could(here, effect, who, at, conversation):
         await here.says(who, "/status", at=at)
         await here.settled()
         return "not told to guests" not in str(await here.told(at.place if at else who.user))
-    if effect == "recall":
+    if effect in ("recall", "remind"):
         await here.says(who, "Hello?", at=at)
         await here.settled()
-        return "recall" in tools(here.model.requests[-1])
+        return effect in tools(here.model.requests[-1])
     if effect == "steer":
         await here.says(who, "do theirs", at=at)
         await here.settled()
