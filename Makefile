@@ -2,6 +2,7 @@
 # make test    the tests (all but the long ones)
 # make check   format, lint, types and imports, then the tests
 # make bench   the figures, as a table
+# make eval-local   the scenarios and a whole conversation with a small real model (fetches 1.1 GB once; an hour at most)
 # make soak    the long property and kill runs
 # make lock    all lock files anew, with the newest versions that fit
 # make clean   .venv, caches and builds away; settings and conversations stay
@@ -14,7 +15,7 @@ PIP = .venv/bin/python -m pip --quiet --disable-pip-version-check
 COMPILE = $(UV) pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url --no-header \
 	--python-version 3.11 pyproject.toml
 
-.PHONY: demo test lint check bench soak lock clean
+.PHONY: demo test lint check bench eval-local soak lock clean
 
 demo: .venv/.run
 	@.venv/bin/frontdesk demo
@@ -33,6 +34,9 @@ check: lint
 
 bench: .venv/.dev
 	.venv/bin/python -m bench
+
+eval-local: .venv/.dev
+	.venv/bin/python -m bench.local $(EVAL)
 
 soak: .venv/.dev
 	SOAK=1 .venv/bin/python -m pytest -n 2 -m soak

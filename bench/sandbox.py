@@ -209,7 +209,7 @@ def table(columns: dict[str, dict[str, float]]) -> str:
 
 async def measured() -> dict[str, dict[str, float]]:
     columns: dict[str, dict[str, float]] = {}
-    isolation = await probe()
+    isolation = await probe(network="proxy")  # the default
     with tempfile.TemporaryDirectory(prefix="bench-") as place:
         if isinstance(isolation, Unavailable):
             print(f"hardened: {isolation}", file=sys.stderr)

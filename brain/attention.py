@@ -4,7 +4,7 @@ Pure.
 
 from datetime import timedelta
 
-from brain.controls import is_control
+from brain.controls import is_control, is_plain_control
 from brain.entries import Attention
 from brain.rights import Role
 from brain.state import LaneState
@@ -45,7 +45,7 @@ def manner(
 ) -> Manner | None:
     """None for what is passed over. `about_code`: it says a pairing code. `known_place`: somebody who is known has
     spoken there."""
-    stranger, private = role == "stranger", isinstance(fact, ControlPressed) or fact.private
+    stranger, private = role == "stranger", fact.private
     if isinstance(fact, ControlPressed):
         return None if stranger and unknown != "reply" else Manner()
     if stranger and (fact.robot or unknown == "ignore" or (unknown == "pair" and not private)):
@@ -86,11 +86,13 @@ def _is_told_there(fact: ActionFact, state: LaneState) -> bool:
 def _to_message(message: MessageReceived, state: LaneState, how: Manner) -> Attention:
     if how.keep or not (message.private or message.addressed or how.ambient):
         return "keep"
+    if is_looping(message, state, how):
+        at_the_bound = not message.robot and _lately(message, state) == GUEST_TURNS
+        return "control" if at_the_bound else "keep"  # code says so, once
     if how.control:
         return "control"
-    if is_looping(message, state, how):
-        return "keep"
-    return "control" if is_control(message.text) and message.addressed else "turn"
+    by_code = is_control(message.text) or is_plain_control(message.text, state)
+    return "control" if by_code and message.addressed else "turn"
 
 
 def is_looping(message: MessageReceived, state: LaneState, how: Manner) -> bool:
@@ -99,5 +101,9 @@ def is_looping(message: MessageReceived, state: LaneState, how: Manner) -> bool:
         return state.robot_turns >= ROBOT_TURNS or not message.by_name
     if how.trusted:
         return False
+    return _lately(message, state) >= GUEST_TURNS
+
+
+def _lately(message: MessageReceived, state: LaneState) -> int:
     since = message.at - timedelta(minutes=GUEST_MINUTES)
-    return sum(one.author == message.author.address and one.at > since for one in state.recent) >= GUEST_TURNS
+    return sum(one.author == message.author.address and one.at > since for one in state.recent)

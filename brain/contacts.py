@@ -92,6 +92,14 @@ class Contacts:
     def with_key(self, key: str) -> Contact | None:
         return self._by_key.get(key)
 
+    def name_of(self, contact: Contact) -> str:
+        """What the operator calls them. A stranger's is whatever they typed, and may be a contact's."""
+        if contact.role == "stranger" and contact.name.strip().casefold() in {
+            one.name.casefold() for one in self.settings
+        }:
+            return f"{contact.name} (not the contact)"
+        return contact.name
+
     def named(self, name: str) -> Contact | None:
         """By key or by name."""
         return self._by_key.get(contact_key(name))

@@ -3,7 +3,6 @@
 The escape hatches must work while the model is down, and `/stop` must never wait for a turn.
 """
 
-import re
 from collections.abc import Sequence
 
 from brain import linking, noting
@@ -12,23 +11,45 @@ from brain.parts import Heard
 from brain.rights import Rights
 from brain.state import LaneState, Turn
 from brain.working import ActionView
-from gateway.actions import refusal
+from gateway.actions import IN_FLIGHT, refusal, verbs
 from gateway.addresses import Route
+from gateway.commands import Command, command
 from gateway.events import ActionAnswered, ActionEnded, ControlPressed, MessageReceived, Person
 
-_COMMAND = re.compile(r"^\s*/(stop|pause|resume|status|help)(?:@\w+)?(?:\s+(.*\S))?\s*$", re.IGNORECASE | re.DOTALL)
-
+TOO_MUCH = "That is more than I can take in at once: I read it, and answer again in ten minutes."
 NOT_TOLD = "What is in flight is not told to guests."
 
 HELP = (
     "Write as to a colleague: new work, corrections, questions about what runs.\n\n"
     "Without the model, at once: `/status`, `/stop [name]`, `/pause [name]`, `/resume [name]`, `/notes`; "
-    "`/link` for where I don't know you yet."
+    "`/link` for where I don't know you yet. The first four without the slash too, as the whole message."
 )
+ENDED = "That task has ended already."
+ANSWERED = "That question is answered already."
+NOT_KNOWN = "That task is not known here any more."
 
 
 def is_control(text: str) -> bool:
-    return _COMMAND.match(text) is not None or noting.is_about_notes(text) or linking.is_about_linking(text)
+    found = command(text)
+    return (found is not None and not found.plain) or noting.is_about_notes(text) or linking.is_about_linking(text)
+
+
+def is_plain_control(text: str, state: LaneState) -> bool:
+    """A word alone, where it makes sense as a command, and as nothing else."""
+    found = command(text)
+    return found is not None and found.plain and _fits(found, text, state)
+
+
+def _fits(found: Command, text: str, state: LaneState) -> bool:
+    in_flight = state.in_flight()
+    options = [o for a in in_flight for question in a.questions.values() for o in question.options]
+    if text.strip(" \n.!").casefold() in (option.strip(" \n.!").casefold() for option in options):
+        return False
+    if found.word in ("status", "help"):
+        return not found.name
+    able = [action for action in in_flight if found.word in verbs(action.phase, False)]
+    names = {name for action in able for name in (action.label, action.name.casefold())} | ({"all"} if able else set())
+    return found.name.casefold() in names if found.name else bool(able)
 
 
 def decisions(heard: Heard, turn: Turn, rights: Rights) -> tuple[Decision, ...]:
@@ -39,9 +60,10 @@ def decisions(heard: Heard, turn: Turn, rights: Rights) -> tuple[Decision, ...]:
         case ControlPressed() as pressed:
             return _pressed(pressed, state, rights)
         case MessageReceived(text=text, author=author) if route is not None:
-            found = _COMMAND.match(text)
-            assert found is not None
-            return _command(found[1].lower(), found[2] or "", author, route, turn, rights)
+            found = command(text)
+            if found is None:
+                return (Speak(route=route, text=TOO_MUCH),)
+            return _command(found, author, route, turn, rights)
         case ActionEnded(text=text, action=key) if route is not None:
             return (Speak(route=route, text=f"Stopped “{state.actions[key].name}”. {text}".strip()),)
         case ActionAnswered(text=text) if route is not None:
@@ -51,45 +73,81 @@ def decisions(heard: Heard, turn: Turn, rights: Rights) -> tuple[Decision, ...]:
 
 
 def _pressed(pressed: ControlPressed, state: LaneState, rights: Rights) -> tuple[Decision, ...]:
-    action = state.by_label(pressed.action)
+    action = state.pressed(pressed.action)
     if action is None:
-        return (Wait(reason=f"{pressed.action} is not known here"),)
-    if not rights.may_tell(pressed.author.address, pressed.verb, action):
-        return (Wait(reason=f"{pressed.author.address} may not {pressed.verb} {action.label}"),)
-    if why := refusal(action.phase, pressed.verb):
+        return (Wait(reason=NOT_KNOWN),)
+    if why := _why_not(pressed, action, rights):
         return (Wait(reason=why),)
-    if pressed.verb == "answer" and pressed.question not in action.questions:
-        return (Wait(reason=f"the question {pressed.question} is not open any more"),)
     steer = Steer(
         verb=pressed.verb,
         action=action.key,
         by=pressed.author,
-        text=pressed.text or ("How far are you?" if pressed.verb == "ask" else ""),
+        text=_words(pressed, action),
         question=pressed.question,
         via=pressed.route.medium,
     )
     return (steer,)
 
 
-def _command(word: str, name: str, by: Person, route: Route, turn: Turn, rights: Rights) -> tuple[Decision, ...]:
+def _why_not(pressed: ControlPressed, action: ActionView, rights: Rights) -> str | None:
+    """In words for who pressed."""
+    if not rights.may_tell(pressed.author.address, pressed.verb, action):
+        return f"You may not do that: “{action.name}” is {action.by.name}'s."
+    if pressed.verb != "ask" and action.phase not in IN_FLIGHT:
+        return ENDED
+    if pressed.verb == "answer" and pressed.question not in action.questions:
+        return ANSWERED
+    if why := refusal(action.phase, pressed.verb):
+        already = {("paused", "pause"): "It stands still already.", ("running", "resume"): "It goes on already."}
+        return already.get((action.phase, pressed.verb), f"{why[0].upper()}{why[1:]}.")
+    if pressed.verb == "answer" and not _words(pressed, action):
+        return "That is no option of the question."
+    return None
+
+
+def _words(pressed: ControlPressed, action: ActionView) -> str:
+    if pressed.verb == "answer" and pressed.option is not None and pressed.question in action.questions:
+        return "".join(action.questions[pressed.question].options[pressed.option :][:1])
+    return pressed.text or ("How far are you?" if pressed.verb == "ask" else "")
+
+
+def _command(found: Command, by: Person, route: Route, turn: Turn, rights: Rights) -> tuple[Decision, ...]:
+    word, name = found.word, found.name
     if word == "help":
         return (Speak(route=route, text=HELP),)
     if word == "status":
         return (Speak(route=route, text=status(turn.in_flight()) if rights.may(by.address, "see") else NOT_TOLD),)
-    found = _named(name, [a for a in turn.in_flight() if word in rights.verbs([by], a)])
-    if not found:
-        return (Speak(route=route, text=f"There is nothing to {word}{f' called “{name}”' if name else ''}."),)
-    steers = [Steer(verb=word, action=a.key, by=by, via=route.medium, view=turn.view(a)) for a in found]  # type: ignore[arg-type]
+    meant = _named(name, [a for a in turn.in_flight() if word in rights.verbs([by], a)])
+    if not meant:
+        return (Speak(route=route, text=_nothing(word, name, turn)),)
+    if len(meant) > 1 and (word == "stop" if not name and found.plain else name not in ("", "all")):
+        return (Speak(route=route, text=_which(word, meant)),)
+    steers = [Steer(verb=word, action=a.key, by=by, via=route.medium, view=turn.view(a)) for a in meant]  # type: ignore[arg-type]
     if word == "stop":  # each action's own end says what was stopped, and what it had by then
         return tuple(steers)
     done = {"pause": "Paused", "resume": "Resumed"}[word]
-    return (*steers, Speak(route=route, text=f"{done}: {', '.join(a.name for a in found)}."))
+    return (*steers, Speak(route=route, text=f"{done}: {', '.join(a.name for a in meant)}."))
+
+
+def _nothing(word: str, name: str, turn: Turn) -> str:
+    others = [a for a in _named(name, list(turn.in_flight())) if word in verbs(a.phase, False)]
+    if others:
+        return f"You may not {word} “{others[0].name}”: it is {others[0].by.name}'s."
+    return f"There is nothing to {word}{f' called “{name}”' if name else ''}."
+
+
+def _which(word: str, actions: list[ActionView]) -> str:
+    lines = [f"- `{word} {action.label}`: **{action.name}**, {action.about}" for action in actions]
+    return "\n".join(["Which one?", *lines, f"- `{word} all`"])
 
 
 def _named(name: str, actions: list[ActionView]) -> list[ActionView]:
-    """All of them where no name is given."""
+    """All of them where no name is given; those that are called just so before those whose name has it in it."""
     wanted = name.casefold()
-    return [a for a in actions if not wanted or wanted == a.label or wanted in a.name.casefold()]
+    if wanted in ("", "all"):
+        return actions
+    exact = [action for action in actions if wanted in (action.label, action.name.casefold())]
+    return exact or [action for action in actions if wanted in action.name.casefold()]
 
 
 def status(in_flight: Sequence[ActionView]) -> str:

@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from brain.entries import Act, Decided, Decision, Recalled, Speak, Steer, Wait, Withdraw
+from brain.entries import Act, Carded, Decided, Decision, Recalled, Speak, Steer, Wait, Withdraw
+from brain.working import ActionView
 from gateway.addresses import journal_key
 from gateway.events import (
     ActionCommand,
@@ -16,6 +17,7 @@ from gateway.events import (
     Ref,
     Resume,
     Send,
+    ShowCard,
     Start,
     Stop,
     WithdrawSend,
@@ -23,6 +25,9 @@ from gateway.events import (
 from gateway.journal import Outgoing
 
 GOOD_FOR = timedelta(hours=24)  # a reply that could not be delivered by then would only confuse
+
+
+CARDS_FROM = 1_000_000  # their refs stand behind those of the turn before them
 
 
 def action_key(conversation: str, number: int) -> str:
@@ -72,6 +77,20 @@ def _emission(conversation: str, decided: Decided, decision: Decision, ref: Ref,
             return [Outgoing(subject=f"cmd.act.{decision.action}", ref=ref, body=command)]
         case Wait() | Recalled():
             return []
+
+
+def card_emission(conversation: str, carded: Carded, action: ActionView, turn: int, number: int) -> Outgoing:
+    """`number` rises with each state of any card."""
+    show = ShowCard(
+        ref=Ref(conversation, turn, CARDS_FROM + number),
+        conversation=conversation,
+        action=action.key,
+        run=action.run,
+        route=action.route,
+        card=carded.card,
+        until=carded.at + GOOD_FOR,
+    )
+    return Outgoing(subject=f"cmd.out.{journal_key(action.route.account)}", ref=show.ref, body=show)
 
 
 def _command(conversation: str, decided: Decided, steer: Steer, ref: Ref) -> ActionCommand:

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from gateway.addresses import Address, Route
+from gateway.cards import Card
 from gateway.events import Fact, Person, Ref
 from gateway.journal import Emitted, Owned, Released
 from gateway.llm.model import Usage
@@ -122,6 +123,11 @@ class Decided(Tagged, frozen=True, kw_only=True):
     charged: Address | None = None
     prompt: Prompted | None = None
 
+    @property
+    def silent(self) -> bool:
+        """Nothing is said, and not on purpose."""
+        return not any(isinstance(decision, Speak | Wait) for decision in self.decisions)
+
 
 class Spent(Tagged, frozen=True, kw_only=True):
     """What a generation cost that was cancelled: its only trace."""
@@ -130,6 +136,14 @@ class Spent(Tagged, frozen=True, kw_only=True):
     model: str = ""
     at: datetime | None = None
     charged: Address | None = None
+
+
+class Carded(Tagged, frozen=True, kw_only=True):
+    """What the status card of an action's present run is to say from now on. `action` is the action's key."""
+
+    action: str
+    card: Card
+    at: datetime
 
 
 class Moved(Tagged, frozen=True, kw_only=True):
@@ -167,4 +181,4 @@ class Summarised(Tagged, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-LaneEntry = Moved | Joined | Parted | Taken | Decided | Spent | Summarised | Owned | Released | Emitted
+LaneEntry = Carded | Moved | Joined | Parted | Taken | Decided | Spent | Summarised | Owned | Released | Emitted

@@ -8,7 +8,9 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
-from brain import outage, prompt
+import msgspec
+
+from brain import outage, prompt, schema
 from brain.entries import Decision, Prompted, Recalled
 from brain.reading import Read, read
 from brain.rights import Rights
@@ -22,6 +24,7 @@ MAX_MENDS = 2
 MAX_LOOKS = 3  # answers with look-ups in them
 ENOUGH = "Not done: enough was looked up for now. Decide with what you have."
 NO_USE = "the model answered nothing, or only looked things up"
+NO_SHAPE = "That was not JSON of the given schema. Once more, whole."
 NUDGE = "Nothing came. Reply with text, or call a tool; to stay silent call wait with the reason."
 
 OnSpent = Callable[[str, Usage], None]
@@ -65,6 +68,9 @@ async def generate(
                 on_spent(name, usage)
             raise
         usage, name = _sum(usage, generation.usage), generation.model
+        answered = generation.text
+        if frame.by_schema:
+            generation = schema.understood(generation, turn, tools)
         found = read(generation, tools, turn, context, rights, now.astimezone(frame.zone))
         looked_up = [await look_up(query) for _, query in found.queries] if looks < MAX_LOOKS else []
         decisions += [*looked_up, *found.decisions]
@@ -79,8 +85,11 @@ async def generate(
         if mends > MAX_MENDS:
             break
         results = _with(found, [one.found for one in looked_up] or [ENOUGH] * len(found.queries))
-        more = _fed_back(generation, found, results, looks + mends)
-        request = Request(messages=[*request.messages, *more], tools=request.tools)
+        if frame.by_schema:
+            more = [said(answered or "{}", []), {"role": "user", "content": "\n".join(results) or NO_SHAPE}]
+        else:
+            more = _fed_back(generation, found, results, looks + mends)
+        request = msgspec.structs.replace(request, messages=[*request.messages, *more])
     made = (*decisions, *outage.nothing_came(turn)) if nothing else tuple(decisions)
     return Made(decisions=made, model=name, usage=usage, why=why, prompt=prompted)
 

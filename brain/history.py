@@ -4,6 +4,7 @@ What a conversation may find is decided here, in code: a search for a conversati
 """
 
 import asyncio
+from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -38,12 +39,18 @@ class Found(Record, frozen=True, kw_only=True):
     outcome: str
 
 
-def recalled(store: Path, words: str, conversation: str, limit: int = FOUND) -> list[Found]:
-    """What a conversation may see: its own messages alone, with all of the words, or else with most of them. Blocks:
-    call it in a thread. Raises ViewsFailed."""
-    return _found(store, words, conversation, limit) or _messages(
-        views.search(views.path_of(store), words, conversation=conversation, limit=limit, loosely=True)
-    )
+def recalled(
+    store: Path, words: str, conversation: str, limit: int = FOUND, without: Collection[Address] = ()
+) -> list[Found]:
+    """What a conversation may see: its own messages alone, with all of the words, or else with most of them; `without`
+    what these addresses said, and what was said to them. Blocks: call it in a thread. Raises ViewsFailed."""
+    path, others = views.path_of(store), {str(one) for one in without}
+    ids = {one for who in others for one in views.ids_of(path, conversation, who)}
+    for loosely in (False, True):
+        rows = views.search(path, words, conversation=conversation, limit=limit, loosely=loosely)
+        if found := [row for row in rows if row["who"] not in others and not ids & {*row["covers"].split("\n")}]:
+            return _messages(found)
+    return []
 
 
 class Recalls:
@@ -52,9 +59,11 @@ class Recalls:
     def __init__(self, store: Path) -> None:
         self._store = store
 
-    async def __call__(self, conversation: str, words: str, limit: int) -> list[Found]:
+    async def __call__(
+        self, conversation: str, words: str, limit: int, without: Collection[Address] = ()
+    ) -> list[Found]:
         """See `brain.recalling.Recall`."""
-        return await asyncio.to_thread(recalled, self._store, words, conversation, limit)
+        return await asyncio.to_thread(recalled, self._store, words, conversation, limit, without)
 
 
 def searched(store: Path, words: str, limit: int = FOUND) -> list[Found]:

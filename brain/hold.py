@@ -14,7 +14,8 @@ class Pace(Record, frozen=True, kw_only=True):
     """How patient a turn is. After `max_restarts` or `turn_seconds` a generation runs to its end.
 
     A model that gives nothing is asked again after `outage_seconds`, then after twice that, up to
-    `longest_outage_seconds`. A conversation in which nothing happens leaves the memory `closes_after_seconds` later, or
+    `longest_outage_seconds`. Work that takes `card_seconds` gets a status card, whose small changes wait for
+    `card_rest_seconds`. A conversation in which nothing happens leaves the memory `closes_after_seconds` later, or
     twice that.
     """
 
@@ -25,6 +26,8 @@ class Pace(Record, frozen=True, kw_only=True):
     outage_seconds: float = 5.0
     closes_after_seconds: float = 900.0
     longest_outage_seconds: float = 300.0
+    card_seconds: float = 10.0
+    card_rest_seconds: float = 5.0
 
 
 def quiet_in_seconds(heard: tuple[Heard, ...], arrived: Mapping[str, float], now: float, pace: Pace) -> float:

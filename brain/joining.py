@@ -93,6 +93,10 @@ def parting(state: "LaneState", address: Address, at: datetime) -> Parted:
 
 
 def part(state: "LaneState", parted: Parted) -> None:
+    """What that address said, and what was said to it, is another's: it leaves the memory too."""
+    state.keep([one for one in state.exchanges if not any(_said_by(item.fact, parted.address) for item in one.heard)])
+    if state.summary is not None and parted.address in state.summary.whose:
+        state.summary = None
     medium = parted.address.medium
     state.parted.add(parted.address)
     state.reached.pop(parted.address, None)

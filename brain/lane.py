@@ -14,7 +14,7 @@ from itertools import islice
 
 import msgspec
 
-from brain import controls, joining, noting, outage, prompt, summarising
+from brain import beside, cards, controls, joining, noting, outage, prompt
 from brain.around import ALONE, Around
 from brain.attention import Manner, attention, is_looping
 from brain.entries import (
@@ -27,6 +27,7 @@ from brain.entries import (
     Parted,
     Recalled,
     Spent,
+    Steer,
     Taken,
     Wait,
 )
@@ -34,7 +35,7 @@ from brain.generating import Made, generate
 from brain.hold import Pace, quiet_in_seconds
 from brain.pairing import Pairing
 from brain.parts import Heard, Timer
-from brain.purse import Purse, steers, told
+from brain.purse import Caps, Purse, told
 from brain.recalling import Recall, look_up
 from brain.rights import Rights
 from brain.showing import Shows
@@ -84,7 +85,7 @@ class Lane:
         self._model, self._shows, self._pace, self._now, self._operator = model, shows, pace, now, operator
         self._rights, self._notes, self._recall, self._pairing = rights, notes, recall, pairing
         self._around = around
-        self._purse = purse if purse is not None and purse.is_capped else None
+        self._purse = purse or Purse(Caps(), str, now, operator)
         self._told_of_loop: set[Address] = set()
         self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
         self._outage_pause_seconds = pace.outage_seconds
@@ -139,12 +140,15 @@ class Lane:
             group.create_task(self._turns())
             group.create_task(self._controls())
             group.create_task(self._timers())
-            group.create_task(self._summaries())
+            group.create_task(
+                beside.summaries(self.journal, self.frame, self._model, self._pace, self._purse, self._now, self._spent)
+            )
             group.create_task(self._end_when_quiet())
-            if self._purse is not None:
-                group.create_task(self._count(self._purse))
-                group.create_task(self._rest_at_caps(self._purse))
+            if self._purse.is_capped:
+                group.create_task(beside.count(self.journal, self._purse))
+                group.create_task(beside.rest_at_caps(self.journal, self._purse, self._rest))
             group.create_task(self._shows.follow(self.journal))
+            group.create_task(cards.keep(self.journal, self.frame.zone, self._now, self._pace))
 
     # --- what code decides -------------------------------------------------------------------------------------------
 
@@ -203,58 +207,19 @@ class Lane:
 
     # --- money -------------------------------------------------------------------------------------------------------
 
-    async def _count(self, purse: Purse) -> None:
-        counted: dict[str, float] | None = None
-        while True:
-            state = await self.journal.until(lambda state, counted=counted: state.spending.usd != counted)  # type: ignore[misc]
-            counted = dict(state.spending.usd)
-            purse.note(state.conversation, state.spending)
+    async def _rest(self, steers: tuple[Steer, ...]) -> None:
+        await self._commit_by_code("cap", (), steers, "the day's budget")
 
-    async def _rest_at_caps(self, purse: Purse) -> None:
-        """Work of whoever is over stands still until the next day."""
-        while True:
-            change = asyncio.create_task(purse.change())
-            try:
-                if resting := steers(self.journal.state, purse):
-                    await self._commit_by_code("cap", (), resting, "the day's budget")
-                await change
-            finally:
-                change.cancel()
-
-    async def _bear_cap(self, purse: Purse, turn: Turn) -> None:
+    async def _bear_cap(self, turn: Turn) -> None:
         """They are told once, and what they said waits."""
-        if spoken := told(turn, purse.until, self.frame.zone):
+        if spoken := told(turn, self._purse.until, self.frame.zone):
             await self._commit_by_code("cap", turn.heard, spoken, "the day's budget is used up")
         interrupts = self.journal.state.interrupts
         newer = asyncio.create_task(self.journal.until(lambda state: state.interrupts > interrupts))
-        change = asyncio.create_task(purse.change())
+        change = asyncio.create_task(self._purse.change())
         await asyncio.wait({newer, change}, return_when=asyncio.FIRST_COMPLETED)
         newer.cancel()
         change.cancel()
-
-    # --- the summary, beside the turns -------------------------------------------------------------------------------
-
-    async def _summaries(self) -> None:
-        """No turn waits for it. One that fails is made again later, from what there is then."""
-        pause = self._pace.outage_seconds
-        while True:
-            state = await self.journal.until(summarising.due)
-            if self._purse is not None and self._purse.is_over(()):
-                await self._purse.change()
-                continue
-            covers = summarising.through(state)
-            try:
-                generation = await self._model.generate(summarising.request(state, self.frame), self._spent)
-            except ModelError as error:
-                log.warning("%s: no summary yet. %s", state.conversation, error.for_operator)
-            else:
-                made = partial(summarising.made, generation, covers, now=self._now())
-                if await self.journal.write(made) is not None:
-                    pause = self._pace.outage_seconds
-                    continue
-                self._spent(generation.model, generation.usage)
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, self._pace.longest_outage_seconds)
 
     # --- turns -------------------------------------------------------------------------------------------------------
 
@@ -269,8 +234,8 @@ class Lane:
             elif state.turns_alone >= MAX_TURNS_ALONE:
                 wait = Wait(reason=f"{MAX_TURNS_ALONE} turns since anybody wrote")
                 await self._commit_by_code("budget", turn.heard, (wait,))
-            elif self._purse is not None and self._purse.is_over(turn.askers()):
-                await self._bear_cap(self._purse, turn)
+            elif self._purse.is_over(turn.askers()):
+                await self._bear_cap(turn)
             else:
                 await self._turn()
 
@@ -351,7 +316,7 @@ class Lane:
             return False
         for item in turn.heard:
             self._arrived.pop(identity_of(item.fact), None)
-        if self._purse is not None and made.usage.usd is None:
+        if made.usage.usd is None:
             self._purse.unpriced(made.model)
         self._shows.decided(turn.heard, decided)
         return True
@@ -377,6 +342,8 @@ class Lane:
 
 
 def _take(fact: Fact, at: datetime, how: Manner, state: LaneState) -> Taken | None:
+    if isinstance(fact, MessageReceived) and fact.in_thread and not fact.addressed and state.has_spoken():
+        fact = msgspec.structs.replace(fact, addressed=True, by_name=False)  # the medium may have forgotten it
     return None if state.knows(fact) else Taken(event=fact, at=at, attention=attention(fact, state, how))
 
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from brain.lane import Lane, Quiet, is_quiet
+from brain.state import LaneState
 from gateway.broker.protocol import Deposed
 from gateway.journal import JournalClosed
 
@@ -25,14 +26,14 @@ class Lanes:
     def __init__(self, opens: Opens, group: asyncio.TaskGroup) -> None:
         self._opens, self._group = opens, group
         self._lanes: dict[str, asyncio.Future[Lane]] = {}
-        self._closed: set[str] = set()
+        self._closed: dict[str, LaneState] = {}
 
     def __contains__(self, conversation: str) -> bool:
         return conversation in self._lanes or conversation in self._closed
 
     def keep(self, conversation: str) -> None:
         if conversation not in self._lanes:
-            self._closed.discard(conversation)
+            self._closed.pop(conversation, None)
             self._lanes[conversation] = asyncio.get_running_loop().create_future()
             self._group.create_task(self._keep_running(conversation), name=f"lane {conversation}")
 
@@ -41,6 +42,10 @@ class Lanes:
 
     def open_now(self) -> list[Lane]:
         return [lane.result() for lane in self._lanes.values() if lane.done() and not lane.cancelled()]
+
+    def states(self) -> list[LaneState]:
+        """Of all; of those that are closed only where their people were."""
+        return [*(lane.journal.state for lane in self.open_now()), *self._closed.values()]
 
     def now(self, conversation: str) -> Lane | None:
         """If it is open now."""
@@ -76,10 +81,16 @@ class Lanes:
                 log.exception("lane %s (%s) failed; it is folded again", conversation, lane.frame.contact.name)
             if quiet and await lane.journal.release() and is_quiet(lane.journal.state):
                 del self._lanes[conversation]  # who asked meanwhile was refused, and asks again
-                self._closed.add(conversation)
+                self._closed[conversation] = _remembered(lane.journal.state)
                 return
             self._lanes[conversation] = asyncio.get_running_loop().create_future()
             if quiet:  # something was being written as it ended
                 continue
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+
+def _remembered(state: LaneState) -> LaneState:
+    light = LaneState(state.conversation)
+    light.reached, light.routes = state.reached, state.routes
+    return light

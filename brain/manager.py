@@ -6,6 +6,8 @@ Who somebody is, is looked up here; when that changes, their conversations are j
 import asyncio
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from brain import audience, prompt
 from brain.around import Neighbours, Reach
 from brain.attention import Manner, manner
@@ -52,6 +54,7 @@ class Manager:
         pace: Pace,
         notes: Notes | None = None,
         recall: Recall | None = None,
+        by_schema: bool = False,
         ambient: frozenset[str] = frozenset(),
         reach: Reach = lambda address: None,
         caps: Caps | None = None,
@@ -59,12 +62,11 @@ class Manager:
         self._broker, self._guard, self._worker = broker, guard, worker
         self._assistant, self._contacts, self._model = assistant, contacts, model
         self._tell, self._operator, self._now, self._pace = tell, operator, now, pace
-        self._notes, self._recall, self._ambient = notes, recall, ambient
+        self._notes, self._recall, self._ambient, self._by_schema = notes, recall, ambient, by_schema
         self._registry = Registry(broker, guard, worker, contacts, now, lambda: broker.signal(live.PEOPLE, b""))
         self._pairing = Pairing(self._registry)
         self._lanes: Lanes | None = None
-        states = lambda: [lane.journal.state for lane in self.lanes()]  # noqa: E731
-        self._around = Neighbours(contacts, states, reach)
+        self._around = Neighbours(contacts, self._states, reach)
         self._settled = -1  # the changes of the book that all conversations have followed
         self._told: set[str] = set()
         self._purse = Purse(caps or Caps(), contacts.key_of, now, operator)
@@ -97,6 +99,9 @@ class Manager:
     def lanes(self) -> list[Lane]:
         """Those that are open now."""
         return self._lanes.open_now() if self._lanes is not None else []
+
+    def _states(self) -> list[LaneState]:
+        return self._lanes.states() if self._lanes is not None else []
 
     # --- intake ------------------------------------------------------------------------------------------------------
 
@@ -132,6 +137,7 @@ class Manager:
             await self._registry.hear(fact)
             await self._settle(lanes)
         contact = self._contacts.of(fact)
+        fact = replace(fact, author=replace(fact.author, name=self._contacts.name_of(contact)))
         conversation = conversation_of(fact, contact)
         how = manner(
             fact,
@@ -205,7 +211,7 @@ class Manager:
         who = self._contacts.with_key(conversation.removeprefix("p-")) or _someone(conversation)
         return Lane(
             journal,
-            prompt.Frame(self._assistant, who, conversation.startswith("s-")),
+            prompt.Frame(self._assistant, who, conversation.startswith("s-"), self._by_schema),
             self._model,
             Shows(self._tell),
             self._pace,

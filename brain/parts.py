@@ -122,6 +122,7 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     identities: bytes
     seen: dict[str, tuple[int, int]]
     timer: Timer | None = None
+    carded: int = 0
     moved: str = ""
     left: list[Fact] = []
     joined: list[str] = []

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from brain import schema, schema_words
 from brain.contacts import Contact
 from brain.emission import ref_of
 from brain.entries import Act, Decision, Recalled, Speak, Steer, Summarised, Wait, Withdraw
@@ -75,16 +76,25 @@ def _with(contact: Contact) -> str:
 class Frame:
     """What stays the same for a conversation: who speaks with whom, and in which time zone."""
 
-    def __init__(self, assistant: str, contact: Contact, shared: bool = False) -> None:
+    def __init__(self, assistant: str, contact: Contact, shared: bool = False, by_schema: bool = False) -> None:
+        """`by_schema`: the model has no reliable tool calls, and answers by a JSON schema instead."""
         self.contact = contact
         self.zone = ZoneInfo(contact.timezone)
+        self.by_schema = by_schema
         place = SHARED if shared else _with(contact)
         self.instructions = f"{INSTRUCTIONS.format(assistant=assistant)}\n\nYou are speaking with {place}"
+        if by_schema:
+            self.instructions = schema_words.system(assistant)
 
 
 def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *, sees: bool = True) -> Request:
     """`sees`: those whose words the turn follows may hear what is in flight."""
     state, heard = turn.state, turn.heard
+    if frame.by_schema:
+        day = now.astimezone(frame.zone).strftime("It is %A %d %B %Y, %H:%M.")
+        if frame.contact.language:
+            day += f" They like to read {frame.contact.language}."
+        return schema.request(frame.instructions, turn, tools, day, sees=sees)
     messages: list[Message] = [{"role": "system", "content": frame.instructions}]
     if state.summary is not None:
         messages.append({"role": "user", "content": _summary(state.summary, frame.zone)})

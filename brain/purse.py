@@ -68,6 +68,8 @@ class Purse:
 
     def is_over(self, people: Iterable[Person]) -> bool:
         """Of the person whose words it follows, or of all."""
+        if not self.is_capped:
+            return False
         self._turn_day()
         if self._caps.all is not None and self._total >= self._caps.all:
             return True
@@ -131,9 +133,11 @@ def day_of(until: datetime) -> str:
 
 
 def steers(state: LaneState, purse: Purse) -> tuple[Steer, ...]:
-    """Work of whoever is over stands still; what stood still for that alone goes on."""
+    """Work of whoever is over stands still; what stood still for that alone goes on. Each where it was asked for."""
     found = []
     for action in state.in_flight():
+        if action.elsewhere:
+            continue
         if purse.is_over([action.by]):
             if action.phase == "running":
                 found.append(Steer(verb="pause", action=action.key, by=action.by))

@@ -20,7 +20,6 @@ from gateway.events import ControlPressed, MessageReceived, Person, identity_of
 from gateway.llm.model import Generation, RawCall
 from gateway.record import Record, whole_text
 
-SHOWS_WORK = ("web", "terminal", "email")  # by a panel, or not at all
 LONGEST_WAIT = timedelta(days=30)
 _FROM_NOW = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([smhd])\w*\s*$")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -77,20 +76,12 @@ def read(
         except Refusal as why:
             return Read(decisions=(), calls=calls, results=(*results, f"Not sent: {why}"), refused=True)
     return Read(
-        decisions=(*decisions, *_signs(decisions)),
+        decisions=tuple(decisions),
         calls=calls,
         results=tuple(results),
         refused=refused,
         queries=tuple(queries),
     )
-
-
-def _signs(decisions: list[Decision]) -> list[Speak]:
-    """Work that starts without a word is shown where no panel shows it; in mail it is not worth a letter."""
-    if any(isinstance(decision, Speak | Wait) for decision in decisions):
-        return []
-    acts = [decision for decision in decisions if isinstance(decision, Act) and decision.route.medium not in SHOWS_WORK]
-    return [Speak(route=act.route, text=f"On it: {act.name.replace('_', ' ')}.", by_tool=True) for act in acts]
 
 
 def _query(call: RawCall, by_name: dict[str, Legal]) -> str | None:

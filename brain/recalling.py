@@ -3,7 +3,7 @@
 Where a search looks is not the model's to say: it is given the conversation, by code.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
@@ -12,6 +12,7 @@ from brain.entries import Recalled
 from brain.history import Found
 from brain.quoting import indented, one_line
 from brain.state import LaneState
+from gateway.addresses import Address
 from gateway.events import Send, identity_of
 from gateway.keeping import ViewsFailed
 
@@ -23,9 +24,9 @@ FAILED = "The search does not work right now. Say so, if it matters."
 
 
 class Recall(Protocol):
-    async def __call__(self, conversation: str, words: str, limit: int) -> list[Found]:
-        """What was said in that conversation, the best first. May lag by what is still in the prompt. Raises
-        ViewsFailed."""
+    async def __call__(self, conversation: str, words: str, limit: int, without: Collection[Address]) -> list[Found]:
+        """What was said in that conversation, the best first, but for what these addresses said and were told. May lag
+        by what is still in the prompt. Raises ViewsFailed."""
         ...
 
 
@@ -38,7 +39,7 @@ async def look_up(
     shown = _shown(state)
     try:
         places = (state.conversation, *state.joined)
-        found = [one for place in places for one in await recall(place, query, SHOWN + len(shown))]
+        found = [one for place in places for one in await recall(place, query, SHOWN + len(shown), state.parted)]
     except ViewsFailed as error:
         operator(f"What was said before cannot be searched: {error}")
         return Recalled(query=query, found=FAILED)

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 import msgspec
 
 from brain import joining
-from brain.emission import action_key, emissions
+from brain.emission import action_key, card_emission, emissions
 from brain.entries import (
     NOT_NEEDED,
     Act,
+    Carded,
     Decided,
     Decision,
     Joined,
@@ -82,6 +83,7 @@ class LaneState:
         self.outage = False  # the person was told that the model cannot be reached
         self.actions_made = 0
         self.live = 0  # rises whenever what is in flight looks different
+        self.carded = 0  # states of cards
         self.moved = ""  # the conversation in which it goes on
         self.left: list[Fact] = []  # what had to be decided somewhere else: when it moved, when an address was parted
         self.joined: list[str] = []  # conversations that have moved here
@@ -111,6 +113,7 @@ class LaneState:
             identities=self._identities.freeze(),
             seen=self._seen.marks,
             timer=self.timer,
+            carded=self.carded,
             moved=self.moved,
             left=self.left,
             joined=self.joined,
@@ -137,6 +140,7 @@ class LaneState:
         self.moved, self.left, self.joined, self.parted = kept.moved, kept.left, kept.joined, set(kept.parted)
         self.reached, self.recent, self.robot_turns = dict(kept.reached), kept.recent, kept.robot_turns
         self._identities, self._seen = Identities(kept.identities), Seen(kept.seen)
+        self.carded = kept.carded
 
     # --- what may be asked -------------------------------------------------------------------------------------------
 
@@ -153,6 +157,9 @@ class LaneState:
     def route(self) -> Route | None:
         """Where the conversation last was."""
         return next(reversed(self.routes.values()), None)
+
+    def has_spoken(self) -> bool:
+        return any(isinstance(one, Speak) for exchange in self.exchanges for one in exchange.decided.decisions)
 
     def in_flight(self) -> list[ActionView]:
         return [action for action in self.actions.values() if action.in_flight]
@@ -175,6 +182,13 @@ class LaneState:
                 action = self.actions.get(fact.action)
                 return action.route if action and action.by.address not in self.parted else self.route
 
+    def pressed(self, reference: str) -> ActionView | None:
+        """What a button means: by the mark on a card, which stays the same when labels change; else by its label."""
+        label, _, mark = reference.partition("-")
+        if not mark:
+            return self.by_label(label)
+        return next((action for action in self.actions.values() if action.mark == mark), None)
+
     # --- the fold ----------------------------------------------------------------------------------------------------
 
     def apply(self, entry: LaneEntry) -> None:
@@ -189,6 +203,9 @@ class LaneState:
                 self.crashes = self.crashes + 1 if self.undecided else 0
             case Released():
                 self.crashes = max(0, self.crashes - 1)
+            case Carded(action=key):
+                if key in self.actions:
+                    self._card(entry, self.actions[key])
             case Moved(to=to):
                 joining.leave(self, to)
             case Joined():
@@ -205,6 +222,11 @@ class LaneState:
             case _:
                 raise TypeError(f"a lane's journal holds no {type(entry).__name__}")
 
+    def _card(self, carded: Carded, action: ActionView) -> None:
+        self.carded += 1
+        action.card, action.card_at = carded.card, carded.at
+        self.outgoing.append(card_emission(self.conversation, carded, action, self.turns, self.carded))
+
     def _take(self, taken: Taken) -> None:
         if not self.undecided:
             self.crashes = 0
@@ -216,7 +238,7 @@ class LaneState:
                 self.overheard.append(heard)
                 del self.overheard[:-OVERHEARD_KEPT]
             return
-        if isinstance(fact, MessageReceived) and not control:
+        if isinstance(fact, MessageReceived):
             self.recent = [*self.recent[-RECENT_KEPT:], Opened(author=fact.author.address, at=fact.at)]
             self.robot_turns = self.robot_turns + 1 if fact.robot else 0
         self.undecided.append(heard)
@@ -280,7 +302,8 @@ class LaneState:
         self.undecided = [item for item in self.undecided if identity_of(item.fact) not in covers]
         self.overheard = []
         self.turns, self.turns_alone, self.crashes = decided.turn, self.turns_alone + 1, 0
-        self.outage = decided.by == "outage"
+        if decided.by not in ("control", "cap"):  # these stand beside the turns
+            self.outage = decided.by == "outage"
         self._settle(decided)
         waits = [one for one in decided.decisions if isinstance(one, Wait) and one.until is not None]
         if decided.by != "control":  # what code answers beside it is no turn of the model
@@ -303,7 +326,8 @@ class LaneState:
         """What an action has cost since it last told."""
         if not isinstance(fact, ActionChanged | ActionProgressed | ActionResponded | ActionEnded):
             return
-        if (action := self.actions.get(fact.action)) is not None and fact.usd > action.usd:
+        action = self.actions.get(fact.action)
+        if action is not None and not action.elsewhere and fact.usd > action.usd:  # there it is counted
             self.spending.add(at, action.by.address, fact.usd - action.usd)
             action.usd = fact.usd
 
@@ -332,13 +356,23 @@ class LaneState:
                 key = action_key(self.conversation, self.actions_made)
                 label = f"a{self.actions_made}"
                 self.actions[key] = ActionView(
-                    key=key, label=label, name=name, about=query, by=by, route=route, since=decided.at
+                    key=key,
+                    label=label,
+                    name=name,
+                    about=query,
+                    by=by,
+                    route=route,
+                    since=decided.at,
+                    began=decided.at,
+                    told=decided.silent,
                 )
             case Steer(action=key) if key in self.actions or decision.view != NOT_NEEDED:
                 if key not in self.actions:
                     view: ActionView = decode(bytes(decision.view), ActionView)
                     self.actions[key] = msgspec.structs.replace(view, route=self.routes.get(decision.via, view.route))
-                self.actions[key].steered(decision, by_control=decided.by == "control")
+                self.actions[key].steered(
+                    decision, decided.at, by_control=decided.by == "control", silently=decided.silent
+                )
             case _:
                 pass
 

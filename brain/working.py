@@ -1,5 +1,6 @@
 """What a conversation knows of its actions, and what each fact and each steering makes of it. Pure."""
 
+import hashlib
 from datetime import datetime
 
 import msgspec
@@ -7,6 +8,7 @@ import msgspec
 from brain.entries import Steer
 from gateway.actions import IN_FLIGHT, LEADS_TO, Phase
 from gateway.addresses import Route
+from gateway.cards import Card
 from gateway.events import (
     ActionAnswered,
     ActionChanged,
@@ -21,6 +23,7 @@ from gateway.events import (
 )
 
 COMPLETED_KEPT = 20
+IDLE: tuple[Phase, ...] = ("awaiting_input", "hibernated")
 
 
 class ActionView(msgspec.Struct):
@@ -41,6 +44,16 @@ class ActionView(msgspec.Struct):
     narrowed: bool = False  # and added to from here: what it comes to is told here alone
     usd: float = 0.0  # what it has cost by now
     by_control: bool = False  # the last steering was a button or a slash command: code tells its outcome
+    run: int = 0  # how often it was set to work again; each run has a card of its own
+    began: datetime | None = None  # this run; None where that is not known
+    told: bool = False  # this run began without a word, or has told something: its card is due at once
+    card: Card | None = None  # as it was last shown
+    card_at: datetime | None = None
+
+    @property
+    def mark(self) -> str:
+        """Short, and the same wherever the action is known."""
+        return hashlib.blake2b(self.key.encode(), digest_size=4).hexdigest()
 
     @property
     def in_flight(self) -> bool:
@@ -49,9 +62,11 @@ class ActionView(msgspec.Struct):
     def note(self, fact: ActionFact) -> None:
         match fact:
             case ActionChanged(phase=phase, doing=doing):
+                if phase == "running" and self.phase in IDLE:
+                    self._begin(None, told=False)
                 self.phase, self.doing = phase, doing
             case ActionProgressed(text=text):
-                self.last = text
+                self.last, self.told = text, True
             case ActionResponded(text=text):
                 self.phase, self.last, self.doing = "awaiting_input", text, ""
             case ClarificationRequested(question=question):
@@ -64,13 +79,20 @@ class ActionView(msgspec.Struct):
             case ActionAnswered() | CommandRefused():
                 pass
 
-    def steered(self, steer: Steer, *, by_control: bool) -> None:
+    def steered(self, steer: Steer, at: datetime, *, by_control: bool, silently: bool) -> None:
+        """`silently`: nothing was said beside it."""
         self.by_control = by_control
         self.narrowed = self.narrowed or (self.elsewhere and steer.verb in ("interject", "answer"))
+        if steer.verb == "interject" and self.phase in IDLE:
+            self._begin(at, told=silently)
         if steer.verb != "stop":  # an end is told by the action itself
             self.phase = LEADS_TO.get((self.phase, steer.verb), self.phase)
         if steer.verb == "answer":
             self.questions.pop(steer.question, None)
+
+    def _begin(self, at: datetime | None, *, told: bool) -> None:
+        self.run, self.began, self.told = self.run + 1, at, told
+        self.card = self.card_at = None
 
 
 def forget_completed(actions: dict[str, ActionView]) -> None:

@@ -107,6 +107,7 @@ class App:
             pace=self.parts.pace,
             notes=Notes(broker, self.directory.whose, utc_now),
             recall=Recalls(self.settings.store.path),
+            by_schema=self.settings.model.tool_calls == "schema",
             reach=reach(self.settings),
             ambient=frozenset(one.place for one in self.settings.places if one.ambient),
             caps=Caps(all=model.max_usd_per_day, person=model.max_usd_per_person_per_day),

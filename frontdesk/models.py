@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Collection
 
 from frontdesk.rehearsal import desk_model, worker_model
+from gateway.llm.by_schema import BySchema
 from gateway.llm.chain import Chain
 from gateway.llm.client import HelperModel, HelperProcess
 from gateway.llm.fitting import Fitting
@@ -34,9 +35,8 @@ class Models:
         self._roles = roles
         self._helpers: dict[str, HelperProcess] = {}
         self.brain = self._model(settings.model, BRAIN, "model", desk_model, notice)
-        self.actors = self._model(
-            settings.actor_model, "actors", "model.actor", lambda: worker_model(pace_seconds), notice
-        )
+        actors = self._model(settings.actor_model, "actors", "model.actor", lambda: worker_model(pace_seconds), notice)
+        self.actors = BySchema(actors) if settings.actor_model.tool_calls == "schema" else actors
 
     @property
     def helpers(self) -> dict[str, HelperProcess]:

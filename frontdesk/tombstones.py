@@ -58,6 +58,7 @@ class Erased(msgspec.Struct):
             for one in node:
                 self.collect(one, conversation)
         elif isinstance(node, dict):
+            conversation = _where(node, conversation)
             if self._is_theirs(node, "author") and "identity" in node:
                 self.identities.add(node["identity"])
             if self._is_theirs(node, "by"):
@@ -95,6 +96,7 @@ class Erased(msgspec.Struct):
                 return [node[0], self.blank(node[1])]
             return [self.written(one, conversation) for one in node]
         if isinstance(node, dict):
+            conversation = _where(node, conversation)
             if self._goes(node, conversation):
                 return self.blank(node)
             return {key: self.written(value, conversation) for key, value in node.items()}
@@ -158,6 +160,11 @@ class Erased(msgspec.Struct):
         if name in ("fields", "value") and not isinstance(value, str):
             return None  # of any shape
         return self.blank(value, name)
+
+
+def _where(node: dict[str, Any], conversation: str) -> str:
+    """A turn that was in a conversation which has joined this one counts in that one's numbers."""
+    return node["origin"] if "decided" in node and node.get("origin") else conversation
 
 
 def _tombstone(text: str, key: str) -> str:

@@ -41,6 +41,7 @@ class MessageReceived(Tagged, frozen=True, kw_only=True):
 
     `addressed` is False for what calls nobody here. `by_name` is False where only its place makes it addressed: a
     thread that the assistant takes part in, where people speak with each other too. `robot`: no person wrote it.
+    `in_thread`: in a thread of replies, which whoever has spoken in it takes part in.
     """
 
     identity: str
@@ -52,6 +53,7 @@ class MessageReceived(Tagged, frozen=True, kw_only=True):
     addressed: bool = True
     by_name: bool = True
     robot: bool = False
+    in_thread: bool = False
 
 
 class ControlPressed(Tagged, frozen=True, kw_only=True):
@@ -239,8 +241,9 @@ class ShowCard(Tagged, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Which card: the same for all its states."""
-        return f"{self.action}/{self.run}"
+        """Which card: the same for all its states. A card never leaves its room."""
+        _, place, thread = self.route.room
+        return f"{self.action}/{self.run}/{place}/{thread or ''}"
 
 
 OutboxCommand = Send | WithdrawSend | ShowCard

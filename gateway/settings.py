@@ -20,12 +20,7 @@ from gateway.llm.model import Endpoint
 from gateway.package_names import wanted
 
 # A dotted key, or a dotted key and the values that fit a pattern.
-NOT_YET = frozenset(
-    {
-        "model.tool_calls = 'schema'",
-        "model.actor.tool_calls = 'schema'",
-    }
-)
+NOT_YET: frozenset[str] = frozenset()
 
 
 class Secret:
@@ -181,7 +176,7 @@ class ModelSettings(Table, frozen=True, kw_only=True):
     api_key: Secret | None = None
     fallbacks: tuple[str, ...] = ()
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
-    tool_calls: Literal["auto", "native"] = "auto"
+    tool_calls: Literal["auto", "native", "schema"] = "auto"
 
 
 class CappedModelSettings(ModelSettings, frozen=True, kw_only=True):

@@ -260,6 +260,14 @@ def messages(path: Path, conversation: str, before: int) -> list[dict[str, Any]]
     return _read(path, sql, (conversation, before))
 
 
+def ids_of(path: Path, conversation: str, who: str) -> list[str]:
+    """Of what an address said in a conversation. Only reads. Raises ViewsFailed."""
+    return [
+        row["id"]
+        for row in _read(path, "select id from messages where conversation = ? and who = ?", (conversation, who))
+    ]
+
+
 def _read(path: Path, sql: str, values: Sequence[Any]) -> list[dict[str, Any]]:
     if not path.exists():
         raise ViewsFailed(f"{path} is not there yet: start the gateway once, or run `frontdesk rebuild`.")

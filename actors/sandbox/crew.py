@@ -109,7 +109,8 @@ class Crew:
             self._beat()
             if self._zygote is not None:
                 self._zygote.connection.send(Resume())
-                await asyncio.to_thread(processes.resume, self._zygote.birth.pid)
+                if self._hold.holds():  # or the zygote keeps it frozen, until somebody does
+                    await asyncio.to_thread(processes.resume, self._zygote.birth.pid)
             self._going.set()
 
     async def kill(self) -> None:

@@ -37,7 +37,7 @@ PATIENCE_SECONDS = (2.0, 5.0)
 LOOK_SECONDS = 30.0
 NOWHERE = Policy(allow=())
 FREEZE_SECONDS = 10.0  # as long as a lease: then somebody else may hold it
-PRELOAD = ("asyncio", "collections", "csv", "dataclasses", "datetime", "json", "math", "random", "re", "subprocess")
+PRELOAD = ("asyncio", "collections", "datetime", "json", "math", "re", "subprocess")
 ALWAYS = {
     "LANG": "C.UTF-8",
     "MPLBACKEND": "Agg",  # no display

@@ -56,7 +56,7 @@ async def evaluate(settings: Settings, options: Options) -> int:
         raise CannotEvaluate('no model is set: write [model] name = "openai/…" in config.toml, or give --model.')
     parallel = options.parallel or _at_once(settings)
     async with _model(settings) as model:
-        pairs = await _all(scenarios, model, parallel, options)
+        pairs = await _all(scenarios, model, parallel, settings.model.tool_calls == "schema", options)
     if options.as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(report.as_json(pairs, settings.model.name))))
     else:
@@ -65,11 +65,13 @@ async def evaluate(settings: Settings, options: Options) -> int:
 
 
 async def _all(
-    scenarios: Sequence[Scenario], model: Model, parallel: int, options: Options
+    scenarios: Sequence[Scenario], model: Model, parallel: int, by_schema: bool, options: Options
 ) -> list[tuple[Scenario, Result]]:
     found: dict[str, tuple[Scenario, Result]] = {}
     kept = Kept(results_file())
-    async for scenario, result in run(scenarios, model, parallel=parallel, kept=kept, again=options.again):
+    async for scenario, result in run(
+        scenarios, model, parallel=parallel, kept=kept, by_schema=by_schema, again=options.again
+    ):
         found[scenario.id] = (scenario, result)
         sign = "–" if result.failed else "✓" if result.right else "✗"
         click.echo(f"{len(found):3}/{len(scenarios)} {sign} {scenario.id} {result.seconds:.1f} s", err=True)

@@ -67,7 +67,13 @@ class Kept:
 
 
 async def run(
-    scenarios: Sequence[Scenario], model: Model, *, parallel: int, kept: Kept, again: bool = False
+    scenarios: Sequence[Scenario],
+    model: Model,
+    *,
+    parallel: int,
+    kept: Kept,
+    by_schema: bool = False,
+    again: bool = False,
 ) -> AsyncIterator[tuple[Scenario, Result]]:
     """In the order in which they are done. A scenario that the model gave no answer to is not kept."""
     waiting: asyncio.Queue[Scenario] = asyncio.Queue()
@@ -78,7 +84,9 @@ async def run(
     async def work() -> None:
         while not waiting.empty():
             scenario = waiting.get_nowait()
-            done.put_nowait((scenario, await _result(scenario, model, kept, again)))
+            done.put_nowait(
+                (scenario, await _result(scenario, staged(scenario, by_schema=by_schema), model, kept, again))
+            )
 
     workers = [asyncio.create_task(work()) for _ in range(parallel)]
     try:
@@ -90,8 +98,7 @@ async def run(
         await asyncio.gather(*workers, return_exceptions=True)
 
 
-async def _result(scenario: Scenario, model: Model, kept: Kept, again: bool) -> Result:
-    moment = staged(scenario)
+async def _result(scenario: Scenario, moment: Moment, model: Model, kept: Kept, again: bool) -> Result:
     key = _key(scenario, moment, model)
     if not again and (before := kept.get(key)) is not None:
         return before
@@ -134,6 +141,10 @@ async def _asked(key: str, scenario: Scenario, moment: Moment, model: Model) -> 
         completion_tokens=made.usage.completion_tokens,
         usd=made.usage.usd,
     )
+
+
+async def _nothing_older(query: str) -> Recalled:
+    return Recalled(query=query, found=NOTHING)
 
 
 class _Counting:

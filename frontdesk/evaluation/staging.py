@@ -42,11 +42,11 @@ class Moment(Record, frozen=True, kw_only=True):
     now: datetime
 
 
-def staged(scenario: Scenario) -> Moment:
+def staged(scenario: Scenario, *, by_schema: bool = False) -> Moment:
     stage = _Stage(scenario)
     stage.works()
     stage.history()
-    return Moment(turn=stage.turn(), frame=stage.frame(), ids=stage.ids, rights=stage.rights(), now=THEN)
+    return Moment(turn=stage.turn(), frame=stage.frame(by_schema), ids=stage.ids, rights=stage.rights(), now=THEN)
 
 
 class _Stage:
@@ -59,9 +59,9 @@ class _Stage:
         self.ids: dict[str, str] = {}
         self._facts = 0
 
-    def frame(self) -> Frame:
+    def frame(self, by_schema: bool) -> Frame:
         contact = Contact(key="person", name=self.scenario.author, role="owner")
-        return Frame(ASSISTANT, contact, shared=not self.private)
+        return Frame(ASSISTANT, contact, shared=not self.private, by_schema=by_schema)
 
     def turn(self) -> Turn | None:
         self.at = THEN

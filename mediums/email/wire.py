@@ -19,6 +19,7 @@ from email.parser import BytesHeaderParser
 from email.policy import compat32
 
 from gateway.addresses import Route
+from gateway.commands import command
 from gateway.events import MessageReceived, Person
 from gateway.record import Record
 from mediums.email import body, identity, letter
@@ -155,7 +156,7 @@ def _labelled(
     text: str, subject: str, people: tuple[tuple[Mailbox, ...], tuple[Mailbox, ...]] | None, account: Account
 ) -> str:
     """Mails of several threads are one conversation: each says which it belongs to. A command stays bare."""
-    if text.startswith("/"):
+    if text.startswith("/") or command(text) is not None:
         return text
     labels = [f"subject: {_unbracketed(subject)}"] if subject else []
     if people is not None:

@@ -114,6 +114,7 @@ def heard(payload: Payload, me: Me, profiles: Profiles, memory: Memory) -> Messa
         private=spoken.direct,
         addressed=addressed,
         by_name=by_name or not addressed,
+        in_thread=spoken.thread is not None and not spoken.direct,
     )
 
 

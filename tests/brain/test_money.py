@@ -38,6 +38,17 @@ def test_a_lane_counts_its_turns_what_was_cancelled_and_its_work_by_person_and_d
     assert again.spending == expected
 
 
+def test_work_of_a_shared_place_that_is_steered_in_private_counts_and_rests_once() -> None:
+    talk = Talk()
+    key = talk.starts("report", ANA)
+    talk.state.actions[key].elsewhere = True
+    talk.hears(ActionProgressed(ref=Ref("act", 1), conversation="p-ana", action=key, text="x", usd=2.0))
+    assert talk.state.spending == Spending()
+    over, _ = purse(Caps(all=1.0))
+    over.note("s-room", Spending(day=TODAY, usd={str(ANA.address): 2.0}))
+    assert steers(talk.state, over) == ()
+
+
 def test_a_cap_is_reached_by_all_conversations_together_and_by_each_person() -> None:
     all_of_it, notices = purse(Caps(all=1.0))
     all_of_it.note("p-ana", Spending(day=TODAY, usd={str(ANA.address): 0.75}))
@@ -137,3 +148,11 @@ async def test_at_the_cap_what_they_say_is_kept_hatches_work_and_the_next_day_an
         events = model.requests[1].messages[-2]["content"]
         assert "And now?" in events
         assert "Are you there?" in events
+
+
+def test_a_hatch_in_an_outage_does_not_end_it() -> None:
+    talk = Talk()
+    talk.says("hello")
+    talk.state.apply(Decided(turn=1, at=NOON, covers=(), decisions=(), by="outage"))
+    talk.state.apply(Decided(turn=2, at=NOON, covers=(), decisions=(), by="control"))
+    assert talk.state.outage

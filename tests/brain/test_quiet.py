@@ -24,6 +24,9 @@ async def test_it_is_closed_and_folded_again_at_the_next_word(tmp_path) -> None:
             await stage.hears(message(n))
             await eventually(lambda n=n: platform.texts()[-1:] == [f"echo word {n}."])
             await eventually(lambda: not stage.manager.lanes())
+        (closed,) = stage.manager._lanes.states()
+        assert closed.reached == {ANA.address: route()}
+        assert not closed.exchanges
         await stage.hears(message(2))  # again: it is known
         await stage.hears(message(3))
         await eventually(lambda: platform.texts()[-1:] == ["echo word 3."])

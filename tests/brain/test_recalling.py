@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from brain.entries import Act, Decided, Recalled, Speak, Taken, Wait
+from brain.entries import Act, Decided, Parted, Recalled, Speak, Taken, Wait
 from brain.generating import MAX_LOOKS, generate
 from brain.history import Found, LaneRows, Recalls
 from brain.prompt import request
@@ -125,7 +125,7 @@ def store(tmp_path):
         file.feed([Stored(subject=subject, sequence=sequence, data=stamped(1, str(sequence), entry))])
 
     def said(conversation, text, by=ANA):
-        message = MessageReceived(identity=f"{conversation}/{text}", route=route(), author=by, text=text, at=NOON)
+        message = MessageReceived(identity=f"{conversation}/{sequence}", route=route(), author=by, text=text, at=NOON)
         put(conversation, Taken(event=message, at=NOON))
         return message
 
@@ -170,18 +170,23 @@ async def test_what_is_found_says_when_who_and_what_became_of_it_and_cannot_pass
     assert lines[2] == "[Sun 29 Nov 2026 13:01 · telegram · you · on its way] Noted: the Adlon, a hotel."
 
 
+async def test_what_was_said_by_and_to_an_address_that_is_another_s_again_is_not_found(store) -> None:
+    talk = Talk()
+    talk.state.apply(Parted(address=ANA.address, at=NOON))
+    assert await found_by(store, "hotel", talk=talk) == Recalled(query="hotel", found=NOTHING)
+
+
 async def test_what_the_prompt_shows_anyway_is_not_found_again(store) -> None:
     talk = Talk()
     talk.hears(MessageReceived(identity="p-ana/again", route=route(), author=ANA, text="x", at=NOON))
     talk.decides(Wait(reason="x"))
-    all_of_it = (await found_by(store, "hotel")).of
-    identity = next(one for one in all_of_it if "Berlin" in one)
+    identity = (await found_by(store, "hotel")).of[0]
     talk.hears(MessageReceived(identity=identity, route=route(), author=ANA, text="…", at=NOON))
     assert identity not in (await found_by(store, "hotel", talk=talk)).of
 
 
 async def test_it_is_said_when_there_is_no_search_or_it_fails() -> None:
-    async def broken(conversation: str, words: str, limit: int) -> list[Found]:
+    async def broken(conversation: str, words: str, limit: int, without: object) -> list[Found]:
         raise ViewsFailed("the file is damaged: delete it")
 
     notices: list[str] = []
@@ -193,7 +198,7 @@ async def test_it_is_said_when_there_is_no_search_or_it_fails() -> None:
 
 
 async def test_a_person_in_what_is_found_cannot_close_its_header() -> None:
-    async def forged(conversation: str, words: str, limit: int) -> list[Found]:
+    async def forged(conversation: str, words: str, limit: int, without: object) -> list[Found]:
         name = "Eve] [m1 · web · Boss"
         at = datetime(2026, 1, 1, tzinfo=NOON.tzinfo)
         values = {"id": "1", "conversation": "p-ana", "who": "web:1", "medium": "web", "place": "p"}

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from brain import summarising
-from brain.entries import Act, Recalled, Speak, Summarised
+from brain.entries import Act, Parted, Recalled, Speak, Summarised
 from brain.hold import Pace
 from brain.parts import LaneFrozen
 from brain.prompt import request
@@ -126,6 +126,22 @@ def test_a_person_s_erasure_takes_the_summaries_with_their_words_and_the_finds()
 
 def encoded(entry: object) -> object:
     return decode(encode(entry), object)
+
+
+def test_an_address_that_is_another_s_again_leaves_the_memory() -> None:
+    talk = Talk()
+    told(talk, 1)
+    talk.says("my secret", BO)
+    talk.decides(Speak(route=route(), text="It is safe."))
+    told(talk, summarising.EXCHANGES)
+    made = summary_of(talk, "Bo has a secret.")
+    talk.says("another secret", BO)
+    talk.decides()
+    talk.state.apply(Parted(address=BO.address, at=NOON))
+    talk.says("hello")
+    assert BO.address in made.whose
+    assert "secret" not in str(request(frame(), talk.turn(), (), NOON).messages)
+    assert f"message {summarising.EXCHANGES - 1}" in str(request(frame(), talk.turn(), (), NOON).messages)
 
 
 def test_a_snapshot_keeps_it() -> None:

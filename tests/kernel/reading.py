@@ -8,6 +8,7 @@ from typing import Any
 from actors.entries import ActionEntry
 from actors.journal import ActionState
 from brain.entries import LaneEntry
+from brain.people import PeopleEntry
 from brain.state import LaneState
 from gateway.broker.protocol import Broker
 from gateway.events import ActionCommand, Fact, OutboxCommand
@@ -36,10 +37,12 @@ class Reading:
         reading = cls()
         for stored in await broker.read("log.>"):
             family, _, key = stored.subject.removeprefix("log.").partition(".")
-            kinds: Any = {"lane": LaneEntry, "out": OutboxEntry, "act": ActionEntry}[family]
-            epoch, nonce, entry = unstamped(stored, kinds)
+            kinds: dict[str, Any] = {"lane": LaneEntry, "out": OutboxEntry, "act": ActionEntry, "people": PeopleEntry}
+            epoch, nonce, entry = unstamped(stored, kinds[family])
             reading.epochs[stored.subject].append(epoch)
             reading.nonces.append(nonce)
+            if family == "people":
+                continue
             if family == "act":
                 reading.places[key].append(stored.sequence)
             into = {"lane": reading.lane, "out": reading.out}.get(family)

@@ -34,7 +34,7 @@ def taken(module: str, old: str, new: str, by: str = "crash", **more: Any) -> Ta
     return Taken(changes=(Change(module, old, new),), by=by, **more)
 
 
-COMMIT = "            if interrupts is not None and state.interrupts > interrupts:\n"
+COMMIT = "            if state.moved or (interrupts is not None and state.interrupts > interrupts):\n"
 COVERS = "                covers=covers,\n                decisions=made.decisions,\n"
 EMIT = """\
             for outgoing in batch:
@@ -44,10 +44,10 @@ EMIT = """\
 """
 APPEND = """\
         sequence = await self._broker.append(self.subject, data, msg_id=nonce, expect_last=self._tail)
-        self._fold(sequence, entry)
+        self._fold(sequence, entry, len(data))
 """
 TAKE = """\
-                    await self._take(delivery.stored.data, group)
+                    await self._take(delivery.stored.data, lanes)
                     await acknowledge(delivery.ack)
 """
 HEAR = """\
@@ -57,7 +57,7 @@ HEAR = """\
 """
 
 QUICK: dict[str, Taken] = {
-    "a commit looks again for what came meanwhile": taken("brain.lane", COMMIT, "            if False:\n"),
+    "a commit looks again for what came meanwhile": taken("brain.lane", COMMIT, "            if state.moved:\n"),
     "what follows is published again after a restart": taken(
         "gateway.journal",
         EMIT,
@@ -101,7 +101,7 @@ SLOW: dict[str, Taken] = {
         "brain.manager",
         TAKE,
         "                    await acknowledge(delivery.ack)\n"
-        "                    await self._take(delivery.stored.data, group)\n",
+        "                    await self._take(delivery.stored.data, lanes)\n",
         at=("ack brain",),
     ),
     "a command is acknowledged after it is durable": taken(
@@ -115,7 +115,8 @@ SLOW: dict[str, Taken] = {
     "nothing leaves before its decision is durable": taken(
         "gateway.journal",
         APPEND,
-        "        self.state.apply(entry)\n        self._changed.set()\n        self._changed = asyncio.Event()\n"
+        "        self._folding.take(self._tail, entry, len(data))\n        self._changed.set()\n"
+        "        self._changed = asyncio.Event()\n"
         "        await asyncio.sleep(0.02)\n"
         "        self._tail = await self._broker.append(self.subject, data, msg_id=nonce, expect_last=self._tail)\n",
     ),

@@ -42,11 +42,13 @@ async def test_who_is_not_trusted_cannot_keep_it_busy_without_end(tmp_path):
         for _ in range(GUEST_TURNS + 4):
             await here.says(GUEST, "Hello?")
             await here.settled()
-        assert len(await here.told(GUEST.user)) == GUEST_TURNS
+        told = await here.told(GUEST.user)
+        assert told[:GUEST_TURNS] == ["Hello."] * GUEST_TURNS
+        assert ["more than I can take in" in text for text in told[GUEST_TURNS:]] == [True], "said once"
         clock.passes(minutes=11)
         await here.says(GUEST, "And now?")
         await here.settled()
-        assert len(await here.told(GUEST.user)) == GUEST_TURNS + 1
+        assert (await here.told(GUEST.user))[GUEST_TURNS + 1 :] == ["Hello."]
         for _ in range(GUEST_TURNS + 4):
             await here.says(MEMBER, "Hello?")
         await here.settled()
@@ -81,6 +83,22 @@ async def test_strangers_in_a_known_place_are_history_and_open_nothing(tmp_path)
         await here.settled()
         assert "And me?" in shown(here.model.requests[-1])
         assert "Let me in" not in shown(here.model.requests[-1])
+
+
+async def test_a_thread_that_it_has_spoken_in_is_its_own_whatever_the_medium_remembers(tmp_path):
+    thread = room("C1", "1.1")
+    async with town(tmp_path / "db", hello) as here:
+        await here.says(MEMBER, "Lunch?", at=thread, addressed=False, in_thread=True)
+        await here.settled()
+        assert not here.model.requests
+        await here.says(MEMBER, "Hello you.", at=thread, in_thread=True)
+        await here.settled()
+    async with town(tmp_path / "db", hello) as here:
+        await here.says(MEMBER, "And tomorrow?", at=thread, addressed=False, in_thread=True)
+        await here.says(MEMBER, "Elsewhere.", at=room("C1", "2.2"), addressed=False, in_thread=True)
+        await here.settled()
+        assert len(here.model.requests) == 1
+        assert "in your thread" in shown(here.model.requests[0])
 
 
 async def test_zone_and_language_of_a_person_are_known(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 from brain.contacts import Contact
 from brain.entries import Speak
+from frontdesk.erase import erase
 from gateway.addresses import UNVERIFIED, Address
 from gateway.people import ChangePeople
 from tests.people.town import CONTACTS, MEMBER, OWNER, STRANGER, Clock, calls, private, room, says, shown, town
@@ -179,7 +180,7 @@ async def test_the_operator_links_unlinks_and_merges(tmp_path):
         await here.says(MEMBER, "As one.")
         await here.settled()
         texts = [item.fact.text for one in (await here.lane("p-ana")).exchanges for item in one.heard]
-        assert texts == ["By mail.", "By phone.", "Mine.", "As one."]
+        assert texts == ["By phone.", "Mine.", "As one."], "what was parted has left the memory"
         assert here.manager._contacts.role_of(MEMBER) == "owner"
 
 
@@ -219,3 +220,21 @@ async def test_a_message_that_waits_for_its_answer_is_answered_after_the_joining
         await here.settled()
         spoken = [d for d in (await here.lane("p-ana")).exchanges[-1].decided.decisions if isinstance(d, Speak)]
         assert spoken[0].route == private(STRANGER)
+
+
+async def test_what_was_said_before_the_joining_can_be_erased_and_the_rest_stays(tmp_path):
+    path = tmp_path / "store.db"
+    async with town(path, echo, unknown="reply") as here:
+        await here.says(STRANGER, "The treasure is under the oak.")
+        await here.says(OWNER, "I like tea.")
+        await here.settled()
+        await here.says(STRANGER, await code_for(here, OWNER))
+        await here.settled()
+    await erase(path, STRANGER)
+    after = b"".join(file.read_bytes() for file in sorted(tmp_path.rglob("*")) if file.is_file())
+    assert b"treasure" not in after
+    assert b"I like tea" in after
+    async with town(path, echo, unknown="reply") as here:
+        await here.says(OWNER, "And now?")
+        await here.settled()
+        assert "I like tea" in shown(here.model.requests[-1])

@@ -91,7 +91,11 @@ class Net:
                 while True:
                     writer.write(b"x" * 10_000)
                     await writer.drain()
-        if b" /redirect " in head:
+        if b" /broken " in head:
+            writer.write(b"SSH-2.0-something\r\n\r\n")
+        elif b" /gone " in head:
+            pass
+        elif b" /redirect " in head:
             writer.write(b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n")
         else:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
@@ -203,6 +207,11 @@ async def test_se05_a_body_without_an_end_is_cut_off(net: Net, tmp_path: Path) -
         assert BYTES_MAX / 2 < len(answer) < BYTES_MAX * 2
     finally:
         await made.close()
+
+
+@pytest.mark.parametrize("path", ["broken", "gone"])
+async def test_a_server_that_does_not_answer_is_told(proxy: Path, path: str) -> None:
+    assert b"the server broke off" in await said(proxy, get(f"http://ok.test.example/{path}"))
 
 
 async def test_se05_a_name_that_leads_elsewhere_the_second_time(proxy: Path, net: Net) -> None:

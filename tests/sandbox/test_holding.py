@@ -91,3 +91,16 @@ async def test_what_is_paused_and_held_does_not_end(make_desk: MakeDesk, tmp_pat
     assert stands(desk)
     await desk.sandbox.resume()
     await eventually(lambda: not stands(desk))
+
+
+async def test_what_is_resumed_while_nobody_holds_it_stands_still_until_somebody_does(make_desk: MakeDesk) -> None:
+    held = True
+    desk = await busy(make_desk(holds=lambda: held, **QUICK))
+    await desk.sandbox.suspend()
+    held = False
+    process = await asyncio.create_subprocess_exec("sleep", "0.6")
+    await process.wait()
+    await desk.sandbox.resume()
+    assert stands(desk)
+    held = True
+    await eventually(lambda: not stands(desk))

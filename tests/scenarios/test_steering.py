@@ -16,15 +16,15 @@ SPIN = (
 )
 
 
-def states(folder: Path) -> set[str]:
-    """Of all processes that work below it: R, S, T, …"""
-    found = set()
+def stand_still(folder: Path) -> bool:
+    """Whether what computes below it is stopped; the sandbox's own first process sleeps, and hears when to go on."""
+    found = []
     for pid in processes_in(folder):
         try:
-            found.add(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0])
+            found.append(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0])
         except OSError:
             continue
-    return found
+    return "T" in found and set(found) <= {"T", "S"}
 
 
 @pytest.fixture
@@ -90,10 +90,10 @@ async def test_pause_stands_computing_code_still_and_resume_goes_on_from_there(c
     stage.desk.on("go on").resumes("count", saying="Going on")
     task = await begin(stage)
     await stage.ana.telegram("hold.").sees("Holding")
-    await stage.until(lambda: states(stage.folder) == {"T"})
+    await stage.until(lambda: stand_still(stage.folder))
     await stage.phase("count", "paused")
     (stage.workspace("count") / "go").touch()
-    assert states(stage.folder) == {"T"}
+    assert stand_still(stage.folder)
     await stage.ana.telegram("go on.").sees("Going on")
     await task.sees("42 rows")
     assert len(stage.worker.requests) == 2
@@ -111,7 +111,7 @@ async def test_pause_and_resume_without_a_model(counting, how):
 
     task = await begin(stage)
     await do("pause")
-    await stage.until(lambda: states(stage.folder) == {"T"})
+    await stage.until(lambda: stand_still(stage.folder))
     (stage.workspace("count") / "go").touch()
     await do("resume")
     await task.sees("42 rows")

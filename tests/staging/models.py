@@ -21,7 +21,7 @@ from tests.staging.waiting import WAIT_SECONDS
 
 Decision = Callable[[Received], Step]
 _MESSAGE = re.compile(r"^\[m\d+ · [^\]]*\] ((?:.|\n  )*)", re.MULTILINE)
-_TOLD = re.compile(r"^\[a\d+ (\w+) (\w+)[^\]]* · [^\]]*\] ?((?:.|\n  )*)", re.MULTILINE)
+_TOLD = re.compile(r"^\[(?:a\d+|e\w{4}) (\w+) (\w+)[^\]]* · [^\]]*\] ?((?:.|\n  )*)", re.MULTILINE)
 _OUTPUT = re.compile(r"^cell\d+ ended: \w+\.\n?(.*)", re.DOTALL | re.MULTILINE)
 
 

@@ -7,8 +7,9 @@ from datetime import date
 import pytest
 from click.testing import CliRunner
 
-from actors.entries import Briefed, Generated
+from actors.entries import Briefed, Generated, Responded
 from actors.entries import Spent as WorkSpent
+from actors.journal import ActionState
 from brain.entries import Decided, Spent, Summarised
 from frontdesk.cli import main
 from frontdesk.costs import lines
@@ -71,6 +72,17 @@ def test_every_call_counts_once_by_day_and_person_talk_and_work(spent) -> None:
         "* calls to models without a known price: 1. Their tokens are counted, their money is not.",
     ]
     assert lines(spent, 1, date(DAY.year + 1, 1, 1)) == []
+
+
+def test_an_action_tells_its_lane_what_it_has_cost() -> None:
+    state = ActionState("s-x-a1")
+    start = Start(ref=Ref("s-x", 1), conversation="s-x", action="s-x-a1", by=BO, name="report", query="Report")
+    state.apply(Briefed(start=start, at=START))
+    state.apply(Generated(text="x", model="m", usage=usage(2.0), at=START))
+    state.apply(WorkSpent(usage=usage(0.5), model="m", child="child1", at=START))
+    state.apply(Responded(text="Done.", at=START))
+    assert state.outgoing[0].body.usd == 0.0
+    assert state.outgoing[-1].body.usd == 2.5
 
 
 def test_the_command_prints_it_and_says_what_is_missing(spent, config, tmp_path) -> None:

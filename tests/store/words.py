@@ -7,7 +7,7 @@ from typing import Any
 from actors import entries as a
 from actors.journal import ActionState
 from actors.sandbox.words import Lost, Name
-from brain.entries import Act, Decided, Recalled, Speak, Spent, Steer, Summarised, Taken, Wait, Withdraw
+from brain.entries import Act, Carded, Decided, Recalled, Speak, Spent, Steer, Summarised, Taken, Wait, Withdraw
 from brain.state import LaneState
 from gateway.addresses import Address, Route
 from gateway.cards import Button, Card, press
@@ -121,6 +121,9 @@ def lane(seed: int, length: int, facts: int = 0) -> Walk:
                 walk.add(Summarised(first=1, through=through, text=walk.text(), at=walk.at(), whose=(ANA.address,)))
             case 5:
                 walk.add(Spent(usage=Usage(prompt_tokens=3, usd=0.01), model="m"))
+                if state.actions:
+                    card = Card(text=walk.text(), ended=rnd.random() < 0.2)
+                    walk.add(Carded(action=rnd.choice(list(state.actions)), card=card, at=walk.at()))
             case 6 | 7 if state.undecided:
                 walk.add(_decided(walk))
             case _:

@@ -148,10 +148,13 @@ def _listed(headers: Sequence[tuple[bytes, bytes]]) -> set[bytes]:
 
 
 async def exchange(near: Line, far: Line, request: h11.Request, *, last: bool) -> bool:
-    """One request, as it goes on, and its answer. Whether there may be another one on both connections."""
+    """One request, as it goes on, and its answer. Whether there may be another one on both connections.
+
+    Raises Refused when the server does not answer, h11.RemoteProtocolError when the request breaks off.
+    """
     await far.say(request)
     sending = asyncio.create_task(_pass(near, far, lambda event: event))
-    answering = asyncio.create_task(_pass(far, near, lambda event: _onward(event, last=last)))
+    answering = asyncio.create_task(_answer(far, near, last=last))
     try:
         await asyncio.wait({sending, answering}, return_when=asyncio.FIRST_COMPLETED)
         if sending.done():
@@ -167,6 +170,13 @@ async def exchange(near: Line, far: Line, request: h11.Request, *, last: bool) -
     near.http.start_next_cycle()
     far.http.start_next_cycle()
     return True
+
+
+async def _answer(far: Line, near: Line, *, last: bool) -> None:
+    try:
+        await _pass(far, near, lambda event: _onward(event, last=last))
+    except h11.RemoteProtocolError as why:
+        raise Refused("the server broke off, or what it says is no HTTP") from why
 
 
 def _onward(event: h11.Event, *, last: bool) -> h11.Event:

@@ -1,7 +1,6 @@
 """The plumbing of the proxy: its door, bytes from one side to the other, TLS on a socket that is there. No meaning."""
 
 import asyncio
-import contextlib
 import os
 import socket
 import ssl
@@ -11,7 +10,7 @@ from actors.sandbox.gate.outside import Streams
 
 READ_BYTES = 1 << 16
 IDLE_SECONDS = 120.0
-HANDSHAKE_SECONDS, FAREWELL_SECONDS = 15.0, 1.0
+HANDSHAKE_SECONDS, FAREWELL_SECONDS, LAST_SECONDS = 15.0, 1.0, 10.0
 
 
 def door(path: Path) -> socket.socket:
@@ -50,9 +49,15 @@ def _say_end(writer: asyncio.StreamWriter) -> None:
 
 
 async def end(writer: asyncio.StreamWriter) -> None:
+    """What is still to be sent is, if the other side takes it within some seconds."""
     writer.close()
-    with contextlib.suppress(OSError):
-        await writer.wait_closed()
+    try:
+        async with asyncio.timeout(LAST_SECONDS):
+            await writer.wait_closed()
+    except TimeoutError:
+        writer.transport.abort()
+    except OSError:
+        return
 
 
 async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, left: list[int]) -> None:

@@ -6,7 +6,6 @@ done, and its error seen. A call kept in a variable of a stateful session may be
 
 import os
 import queue
-import secrets
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -34,7 +33,7 @@ class Switchboard:
         """Raises TypeError or ValueError for arguments that do not fit JSON or 16 MB."""
         if os.getpid() != self._pid:
             raise RuntimeError("primitives can be called in the session's own process only, not in a child of it")
-        rpc = f"{self._pid}.{next(self._numbers)}.{secrets.token_hex(4)}"
+        rpc = f"{self._pid}.{next(self._numbers)}.{os.urandom(4).hex()}"
         frame = {"t": "rpc", "rpc": rpc, "cell": self.cell, "method": method, "args": args, "kwargs": kwargs}
         data = pack(frame, _plain)
         call = Handle(method, partial(self._steer, rpc)) if _starts_a_worker(method) else Call(method)

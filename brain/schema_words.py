@@ -1,0 +1,307 @@
+"""What a model sees that answers by schema: kinds of messages with examples, what was said, the work in flight, and
+last what there is to decide. The part that stays the same comes first and is small enough to be read by a small model.
+
+Whatever people and workers wrote is indented, so that none of it can look like a line of ours.
+"""
+
+import json
+from collections.abc import Sequence
+
+from brain.entries import Speak
+from brain.parts import Heard
+from brain.quoting import indented, one_line, shortened
+from brain.state import Turn
+from brain.tools import Kind, Legal
+from brain.working import ActionView
+from gateway.events import (
+    ActionAnswered,
+    ActionEnded,
+    ActionProgressed,
+    ActionResponded,
+    ClarificationRequested,
+    CommandRefused,
+    ControlPressed,
+    MessageReceived,
+    SendClosed,
+    TimerFired,
+)
+from gateway.llm.model import Message
+from gateway.record import Record
+
+NOT_SAID = "not said"
+TELL, SILENT = "tell", "silent"
+EXCHANGES, STRIDE = 8, 8  # of what was said before, between so many and twice as many
+ABOUT_SHOWN, LAST_SHOWN, ENDED_SHOWN = 160, 150, 5
+
+
+class KindOfMessage(Record, frozen=True, kw_only=True):
+    word: str
+    tool: Kind
+    line: str
+    about_work: bool = False
+    speaks: bool = False
+    in_threads: bool = False
+
+
+KINDS = (
+    KindOfMessage(word="nothing", tool="wait", line="nothing is wanted: thanks, ok, praise, a laugh, a goodbye"),
+    KindOfMessage(word="others", tool="wait", line="people speak with each other, not with you", in_threads=True),
+    KindOfMessage(word="chat", tool="send_message", line="a greeting, or a question about you", speaks=True),
+    KindOfMessage(word="new work", tool="act", line="a task that no work in flight is about"),
+    KindOfMessage(
+        word="change",
+        tool="interject",
+        line="corrects or adds to work in flight, or gives finished work its next step",
+        about_work=True,
+    ),
+    KindOfMessage(
+        word="question", tool="send_message", line="asks about work, how far it is or what it found", speaks=True
+    ),
+    KindOfMessage(word="ask", tool="ask", line="the same, but only the worker itself can tell", about_work=True),
+    KindOfMessage(word="answer", tool="answer", line="answers what work asks", about_work=True),
+    KindOfMessage(
+        word="pause", tool="pause", line="work is to stand still for now: hold, wait, freeze it", about_work=True
+    ),
+    KindOfMessage(word="resume", tool="resume", line="paused work is to go on", about_work=True),
+    KindOfMessage(
+        word="stop", tool="stop", line="work is to end: cancel, drop it, it is not needed any more", about_work=True
+    ),
+    KindOfMessage(word="unclear", tool="send_message", line="nobody can tell what is wanted", speaks=True),
+)
+
+INSTRUCTIONS = """\
+You are {assistant}, the front desk: you hold the conversation, workers do the work. You see the work in flight and \
+the newest message. Say what kind of message it is, and which work it is about, as JSON.
+
+{kinds}
+
+The work is "not said" if it could be one as well as another: then ask which. "text" is what you say: short, in the \
+language of the message, and nothing that is not written here."""
+
+_NONE = "No work in flight.\n"
+_LOGO = """\
+Work in flight:
+- logo (running): Design a logo for the bakery
+- prices (running): Collect the prices of our competitors; last: 4 of 9 shops
+"""
+_CAKE = """\
+Work in flight:
+- prices_north (finished): Collect prices in the north; last: Nine shops: 2.10 to 3.40.
+- prices_south (running): Collect prices in the south
+- poster (paused): Draw a poster for the fair
+- cake (asks: Chocolate or lemon?): Order a cake for Friday
+"""
+
+EXAMPLES: tuple[tuple[str, tuple[tuple[str, str, str, str], ...]], ...] = (  # a state, then message, kind, work, text
+    (
+        _NONE,
+        (
+            ("Eva: hi, how are you?", "chat", "", "Hi Eva, all is well!"),
+            ("Eva: how many days is that in hours?", "new work", "", ""),
+            ("Eva: cancel that", "unclear", "", "Nothing is running. What do you mean?"),
+        ),
+    ),
+    (
+        _LOGO,
+        (
+            ("Eva: the logo should be round", "change", "logo", ""),
+            ("Eva: thanks a lot", "nothing", "", ""),
+            ("Eva: also list their opening hours", "change", "prices", ""),
+            ("Eva: leave the prices for the moment", "pause", "prices", ""),
+            ("Eva: how many shops are left?", "question", "", "Five of nine."),
+            ("Eva: no more logo, we found one", "stop", "logo", ""),
+            ("Eva: make it bigger", "change", NOT_SAID, "What should be bigger?"),
+            ("Eva: and another thing: print the menu for me", "new work", "", ""),
+            ("Eva: ok", "nothing", "", ""),
+            ("Eva: cancel it", "stop", NOT_SAID, "The logo or the prices?"),
+            ("Eva: put the logo on ice, the printer is broken", "pause", "logo", ""),
+            ("Eva: sort the pictures by size", "new work", "", ""),
+            ("Eva: what are you doing?", "question", "", "The logo and the prices."),
+            ("Eva: alright, see you later", "nothing", "", ""),
+        ),
+    ),
+    (
+        _CAKE,
+        (
+            ("Eva: lemon", "answer", "cake", ""),
+            ("Eva: good, now the same for the east", "change", "prices_north", ""),
+            ("Eva, in your thread: Max, are you coming to the party?", "others", "", ""),
+            ("Eva: the poster can go on now", "resume", "poster", ""),
+            ("Eva: only shops with parking in the south", "change", "prices_south", ""),
+            ("Eva: something else: count our staff", "new work", "", ""),
+            ("Eva: what was the highest price in the north?", "question", "", "3.40."),
+            ("Eva: the cake is off, the party is cancelled", "stop", "cake", ""),
+            ("Eva, in your thread: I think Max has the keys", "others", "", ""),
+            ("Eva: without the discounts, please", "change", NOT_SAID, "For the north or the south?"),
+            ("Eva: toll, und jetzt der Westen", "change", "prices_north", ""),
+            ("Eva: while I choose, look up a recipe for me", "new work", "", ""),
+            ("Eva, in your thread: @Max could you send me the file?", "others", "", ""),
+            ("Eva: hold that", "pause", NOT_SAID, "What should wait?"),
+            ("Eva: draw a map of those", "change", "prices_north", ""),
+            ("Eva: 😄", "nothing", "", ""),
+        ),
+    ),
+)
+
+
+class Item(Record, frozen=True, kw_only=True):
+    """One thing to decide on: what somebody wrote, with what follows from the same hand at once, or what an action
+    `told`. `labels` and `questions` are the actions' by name, for tools that serve many."""
+
+    label: str
+    text: str
+    head: str
+    told: bool = False
+    in_thread: bool = False
+    labels: dict[str, str] = {}
+    questions: dict[str, str] = {}
+
+
+def system(assistant: str) -> str:
+    kinds = "\n".join(f"{kind.word}: {kind.line}" for kind in KINDS)
+    return INSTRUCTIONS.format(assistant=assistant, kinds=kinds)
+
+
+def messages(
+    instructions: str, turn: Turn, decided: Sequence[Item], more: Sequence[Legal], day: str, *, sees: bool
+) -> list[Message]:
+    others = "".join(f"\n{tool.name}: {tool.about}" for tool in more)
+    shown: list[Message] = [{"role": "system", "content": instructions + (f"\n\nAlso:{others}" if others else "")}]
+    for state, examples in EXAMPLES:
+        before = f"{state}\n"
+        for message, kind, work, text in examples:
+            answer = {"kind": kind, **({"work": work} if work else {}), **({"text": text} if text else {})}
+            shown.append({"role": "user", "content": before + message})
+            shown.append({"role": "assistant", "content": json.dumps(answer, ensure_ascii=False)})
+            before = ""
+    parts = [_said_before(turn), _work(turn) if sees else "", day, _newest(decided)]
+    shown.append({"role": "user", "content": "\n\n".join(part for part in parts if part)})
+    return shown
+
+
+# --- what was said, and what there is to decide ----------------------------------------------------------------------
+
+
+def items(turn: Turn) -> list[Item]:
+    found: list[tuple[Heard, list[str]]] = []
+    for heard in turn.heard:
+        if found and _goes_on(found[-1][0], heard):
+            found[-1][1].append(_words(heard, turn))
+        else:
+            found.append((heard, [_words(heard, turn)]))
+    return [_item(heard, "\n".join(texts), turn) for heard, texts in found]
+
+
+def _goes_on(before: Heard, after: Heard) -> bool:
+    if not (isinstance(before.fact, MessageReceived) and isinstance(after.fact, MessageReceived)):
+        return False
+    return (before.fact.author, before.fact.route.room) == (after.fact.author, after.fact.route.room)
+
+
+def _item(heard: Heard, text: str, turn: Turn) -> Item:
+    fact = heard.fact
+    names = work_names(turn)
+    by_name = {names[action.key]: action for action in (*turn.in_flight(), *turn.completed())}
+    return Item(
+        label=heard.label,
+        text=text,
+        head=_head(heard, turn),
+        told=not isinstance(fact, MessageReceived | ControlPressed),
+        in_thread=isinstance(fact, MessageReceived) and not (fact.private or (fact.addressed and fact.by_name)),
+        labels={name: action.label for name, action in by_name.items()},
+        questions={name: question for name, action in by_name.items() for question in action.questions},
+    )
+
+
+def _head(heard: Heard, turn: Turn) -> str:
+    match heard.fact:
+        case MessageReceived(author=author, route=route) as message:
+            where = f" by {route.medium}" if len(turn.state.routes) > 1 else ""
+            whom = "" if message.private else ", to you" if message.by_name else ", in your thread"
+            whom = whom if message.addressed else ", not to you"
+            return f"{one_line(author.name)}{where}{whom}"
+        case ControlPressed(author=author, verb=verb):
+            return f"{one_line(author.name)} pressed {verb}"
+        case SendClosed():
+            return "A message of yours"
+        case TimerFired():
+            return "The time has come"
+        case fact:
+            names = work_names(turn)
+            return f"{names.get(fact.action, 'earlier work')} reports"
+
+
+def _words(heard: Heard, turn: Turn) -> str:
+    """What it says; for what an action told, as it can be passed on."""
+    fact = heard.fact
+    name = work_names(turn).get(getattr(fact, "action", ""), "earlier work")
+    match fact:
+        case MessageReceived(text=text) | ControlPressed(text=text) | ActionResponded(text=text):
+            return text
+        case ActionProgressed(text=text) | ActionAnswered(text=text):
+            return f"{name}: {text}"
+        case ClarificationRequested(text=text, options=options):
+            return "\n".join([text, *(f"- {option}" for option in options)])
+        case ActionEnded(end=end, text=text):
+            return text if end == "succeeded" else f"{name} {end}. {text}".strip()
+        case CommandRefused(verb=verb, why=why):
+            return f"{name}: {verb} was not possible: {why}"
+        case SendClosed(outcome=outcome, why=why, send=ref):
+            send = turn.state.sends.get(ref)
+            what = f"“{shortened(send.text, 80)}”" if send else "A message"
+            return f"{what} {'may not have arrived' if outcome == 'unknown' else 'did not arrive'}: {why}"
+        case TimerFired(reason=reason):
+            return reason
+        case _:
+            return ""
+
+
+def _newest(decided: Sequence[Item]) -> str:
+    lines = [f"{item.head}: {indented(item.text)}" for item in decided]
+    if len(lines) == 1:
+        return lines[0]
+    return "\n".join(f"({number}) {line}" for number, line in enumerate(lines, 1))
+
+
+def _said_before(turn: Turn) -> str:
+    state = turn.state
+    first = max(0, (len(state.exchanges) - EXCHANGES) // STRIDE * STRIDE)
+    lines = []
+    if state.summary is not None:
+        lines.append(f"Long ago: {indented(state.summary.text)}")
+    for exchange in state.exchanges[first:]:
+        lines += [f"{_head(item, turn)}: {indented(_words(item, turn))}" for item in exchange.heard]
+        lines += [f"You: {indented(one.text)}" for one in exchange.decided.decisions if isinstance(one, Speak)]
+    lines += [f"{_head(item, turn)}: {indented(_words(item, turn))}" for item in state.overheard]
+    return "\n".join(["Said before:", *lines]) if lines else ""
+
+
+# --- the work --------------------------------------------------------------------------------------------------------
+
+
+def work_names(turn: Turn) -> dict[str, str]:
+    """Actions by key, each with its name, and with its label too where two have one name."""
+    actions = [*turn.in_flight(), *turn.completed()]
+    names = [action.name for action in actions]
+    return {
+        action.key: action.name if names.count(action.name) == 1 else f"{action.name}_{action.label}"
+        for action in actions
+    }
+
+
+def _work(turn: Turn) -> str:
+    names = work_names(turn)
+    lines = [_line(names[action.key], action) for action in turn.in_flight()]
+    head = "Work in flight:" if lines else "No work in flight."
+    if ended := [names[action.key] for action in turn.completed()]:
+        lines.append(f"Ended: {', '.join(ended[-ENDED_SHOWN:])}")
+    return "\n".join([head, *lines])
+
+
+def _line(name: str, action: ActionView) -> str:
+    asked = "; ".join(shortened(question.text, LAST_SHOWN) for question in action.questions.values())
+    phase: str = "finished" if action.phase in ("awaiting_input", "hibernated") else action.phase
+    last = action.last or (action.doing if action.phase == "running" else "")
+    told = f"; last: {shortened(last, LAST_SHOWN)}" if last and not asked else ""
+    phase += ", kept private" if action.narrowed else ""
+    return f"- {name} ({f'asks: {asked}' if asked else phase}): {shortened(action.about, ABOUT_SHOWN)}{told}"
