@@ -7,6 +7,8 @@ from actors.spending import Spending
 from actors.workshop import Limits
 from gateway.llm.model import Usage
 
+DIGITS = 9  # of a dollar: what adding and taking away leaves beyond them is nothing
+
 
 class Purse:
     def __init__(self, limits: Limits) -> None:
@@ -22,7 +24,7 @@ class Purse:
         usd = spending.usd_since_word + self._unheard[0] + sum(usd for usd, _ in self._under_way.values())
         tokens = spending.tokens_since_word + self._unheard[1] + sum(n for _, n in self._under_way.values())
         waits = bool(self._under_way or any(self._unheard))
-        if waits and (usd >= self._limits.max_usd or tokens >= self._limits.max_tokens):
+        if waits and (round(usd, DIGITS) >= self._limits.max_usd or tokens >= self._limits.max_tokens):
             self.refused = True
             return False
         self._under_way[key] = self._usual
