@@ -23,8 +23,8 @@ from gateway.addresses import Address, Route
 from gateway.broker.sqlite import SqliteBroker
 from gateway.clock import boot_seconds, utc_now
 from gateway.events import MessageReceived, Person, Ref, SendClosed
+from gateway.folding import Emitted, Folding, stamped
 from gateway.holding import Guard
-from gateway.journal import Emitted, Folding, stamped
 from gateway.keeping import Keeper
 from gateway.llm.model import Generation, OnSpent, Request
 from gateway.outbox import Outbox

@@ -38,12 +38,14 @@ def quiet_in_seconds(heard: tuple[Heard, ...], arrived: Mapping[str, float], now
     said = [item.fact for item in heard if isinstance(item.fact, MessageReceived) and item.fact.identity in arrived]
     if not said or not _breaks_off(said, arrived, pace):
         return 0.0
-    return arrived[said[-1].identity] + pace.quiet_seconds - now
+    return max(arrived[one.identity] for one in said) + pace.quiet_seconds - now
 
 
 def _breaks_off(said: list[MessageReceived], arrived: Mapping[str, float], pace: Pace) -> bool:
-    """The platform split it, or it comes in a burst and does not end as a sentence ends."""
+    """The platform split it or tells it in pieces, or it comes in a burst and does not end as a sentence ends."""
     last = said[-1]
+    if last.album is not None:
+        return True
     if last.text.rstrip().endswith(ENDS):
         return False
     if len(last.text.encode("utf-16-le", "surrogatepass")) // 2 >= SPLIT_UNITS:

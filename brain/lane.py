@@ -15,7 +15,7 @@ from itertools import islice
 
 import msgspec
 
-from brain import beside, cards, controls, joining, noting, opening, outage, prompt
+from brain import beside, cards, changes, controls, joining, noting, opening, outage, prompt
 from brain.around import ALONE, Around
 from brain.attention import Manner, attention, is_looping
 from brain.entries import (
@@ -136,6 +136,9 @@ class Lane:
         self._shows.again(self.journal.state)
 
     async def run(self) -> None:
+        for item in self.journal.state.undecided:  # as if it had come now: more of it may be on its way
+            if isinstance(item.fact, MessageReceived) and item.fact.album is not None:
+                self._arrived[item.fact.identity] = asyncio.get_running_loop().time()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.journal.run())
             group.create_task(self._turns())
@@ -267,8 +270,9 @@ class Lane:
     async def _turn(self) -> None:
         deadline = asyncio.get_running_loop().time() + self._pace.turn_seconds
         try:
-            for restarts in range(self._pace.max_restarts + 1):
-                last = restarts == self._pace.max_restarts or asyncio.get_running_loop().time() > deadline
+            restarts = 0
+            while _has_events(self.journal.state):  # what it was about may have been taken back
+                last = restarts >= self._pace.max_restarts or asyncio.get_running_loop().time() > deadline
                 turn = self._turn_on(_events(self.journal.state))
                 interrupts = turn.state.interrupts
                 self._shows.typing(turn.heard, True)
@@ -276,6 +280,7 @@ class Lane:
                 if made is not None and await self._commit(turn, made, None if last else interrupts):
                     self._outage_pause_seconds = self._pace.outage_seconds
                     return
+                restarts += not changes.goes_on_only(turn.heard, self.journal.state)
         except ModelError as error:
             self._shows.typing((), False)
             await self._bear(error)

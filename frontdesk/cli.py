@@ -149,16 +149,6 @@ def merge(config: Path | None, name: str, into: str) -> None:
     _look(config, "people", shlex.join(["merge", name, into]))
 
 
-def _store(config: Path | None) -> Path:
-    """The file that search, rebuild, erase and backup work on."""
-    settings = _settings(config)
-    if settings.broker.url != "sqlite":
-        raise click.ClickException(
-            f'this works on the file of [broker] url = "sqlite" alone; here {settings.broker.url} keeps everything.'
-        )
-    return settings.store.path
-
-
 @main.command()
 @config_option
 @click.argument("text")
@@ -212,11 +202,10 @@ def rebuild(config: Path | None) -> None:
 @click.argument("address")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def erase(config: Path | None, address: str, yes: bool) -> None:
-    """Erase what ADDRESS (telegram:42) said, and what was made of it, for good. The gateway must not run."""
-    from frontdesk.erase import erase as erase_person
-    from frontdesk.people import key_of
+    """Erase what ADDRESS (telegram:42) said, and what was made of it, for good, also while the gateway runs."""
+    from frontdesk.erasing import erase_person
     from gateway.addresses import Address
-    from gateway.broker.sqlite_file import StoreUnusable
+    from gateway.broker.protocol import BrokerUnusable, Stale, Unconfirmed
     from gateway.keeping import ViewsFailed
     from gateway.record import Undecodable
 
@@ -224,14 +213,10 @@ def erase(config: Path | None, address: str, yes: bool) -> None:
         person = Address.parse(address)
         if not yes:
             click.confirm(f"Erase all that {person} said, and the work done for them? It cannot be undone", abort=True)
-        settings, store = _settings(config), _store(config)
-        report = asyncio.run(erase_person(store, person, asyncio.run(key_of(settings, person))))
-    except (ValueError, StoreUnusable, ViewsFailed, Undecodable) as error:
+        text = asyncio.run(erase_person(_settings(config), person))
+    except (ValueError, BrokerUnusable, Stale, Unconfirmed, ViewsFailed, Undecodable) as error:
         raise click.ClickException(str(error)) from error
-    click.echo(
-        f"Erased: {report.messages} messages of {person} and what was made of them ({report.entries} entries, "
-        f"{report.workspaces} workspaces). Backups that were made before still hold them."
-    )
+    click.echo(text)
 
 
 @main.command()

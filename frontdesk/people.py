@@ -10,9 +10,8 @@ from brain.people import PeopleEntry, PeopleState
 from gateway import live
 from gateway.addresses import Address
 from gateway.broker.protocol import Broker, Unconfirmed
-from gateway.broker.sqlite import SqliteBroker
 from gateway.events import Person
-from gateway.journal import Follower, fold_stored
+from gateway.journal import Follower
 from gateway.people import BOOK
 from gateway.settings import Settings
 
@@ -56,15 +55,6 @@ class Directory:
                     pass
         finally:
             unwatch()
-
-
-async def key_of(settings: Settings, address: Address) -> str:
-    """As it is stored, while no gateway runs. Raises StoreUnusable, Unconfirmed, Undecodable."""
-    broker = SqliteBroker(settings.store.path)
-    try:
-        return contacts(settings, await fold_stored(broker, BOOK, PeopleState(), PeopleEntry)).key_of(address)
-    finally:
-        await broker.close()
 
 
 def people(settings: Settings) -> list[Contact]:

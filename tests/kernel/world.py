@@ -128,7 +128,7 @@ class Node:
             await publish(self.broker, f"evt.medium.{ACCOUNT}", fact, identity_of(fact))
 
         async with asyncio.TaskGroup() as group:
-            group.create_task(medium.receive(publish_fact))
+            group.create_task(medium.receive(publish_fact, self.broker.put_blob))
             group.create_task(Outbox(self.broker, medium, guard, self._name).run())
 
     async def _brain(self, guard: Guard) -> None:

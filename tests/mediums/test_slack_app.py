@@ -12,7 +12,7 @@ from frontdesk import doctor
 from frontdesk.app import App, Parts
 from gateway.config import load
 from gateway.llm.model import Generation, RawCall
-from mediums.slack.wire import BOT_EVENTS, NEEDED_SCOPES, THREAD_SCOPES
+from mediums.slack.wire import BOT_EVENTS, MORE_SCOPES, NEEDED_SCOPES, THREAD_SCOPES
 from tests.servers.slack import Refuse, SlackServer
 
 ROOT = Path(__file__).parents[2]
@@ -181,7 +181,9 @@ async def test_while_slack_does_not_say_whose_token_it_is_the_rest_runs(server, 
             "chat:write,im:history,users:read,app_mentions:read",
             True,
             "this is @helper in Test Ltd (T1); without channels:history, groups:history, mpim:history it does not hear "
-            "what follows in a thread",
+            "what follows in a thread; without files:read it cannot take the files that people send; without "
+            "files:write it cannot send files; without reactions:read it cannot see the emojis that people put to "
+            "messages; without reactions:write it cannot put emojis to messages",
         ),
         (
             "chat:write",
@@ -214,4 +216,4 @@ def test_the_manifest_of_the_guide_asks_for_what_is_needed():
     manifest = guide.partition("```yaml")[2].partition("```")[0]
     scopes, events = (manifest.partition(f"{key}:\n")[2] for key in ("    bot", "bot_events"))
     listed = [re.findall(r"^ +- (\S+)$", part.partition("\nsettings")[0], re.MULTILINE) for part in (scopes, events)]
-    assert listed == [sorted(NEEDED_SCOPES + THREAD_SCOPES), sorted(BOT_EVENTS)]
+    assert listed == [sorted((*NEEDED_SCOPES, *THREAD_SCOPES, *MORE_SCOPES)), sorted(BOT_EVENTS)]
