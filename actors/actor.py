@@ -291,7 +291,8 @@ class Actor:
 
     def tell_parent(self) -> None:
         if self.parent is not None and self.transcript.ended:
-            self.parent.child_ended(self.key, self.state.result, self.state.phase, self.state.spending)
+            state = self.state
+            self.parent.child_ended(self.key, state.result, state.phase, state.spending, tuple(state.offered))
 
     def tell_spent(self, model: str, usage: Usage) -> None:
         if self.parent is not None:

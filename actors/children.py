@@ -83,6 +83,7 @@ class Children:
                 persist=False,
                 depth=parent.depth + 1,
                 only=job.only,
+                files=() if job.only else parent.files,
             ),
         )
         if actor.transcript.paused:  # born in its parent's state

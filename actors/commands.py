@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from actors import handing
 from actors.calls import close_for_now, interim
 from actors.entries import Asked, Briefed, Interjected, JobEnded, JobStarted, Paused, Refused, Resumed, Stopped
+from actors.transcript import with_files
 from actors.words import AskDone
 from gateway.actions import refusal, verb_of
 from gateway.events import ActionCommand, Answer, Ask, Interject, Pause, Resume, Start, Stop
@@ -23,11 +25,15 @@ async def obey(actor: "Actor", command: ActionCommand, sequence: int) -> None:
     match command:
         case Start():
             notes = await actor.work.notes(command.by, command.conversation) if command.depth == 0 else ()
-            await actor.append(Briefed(start=command, notes=notes, through=sequence, at=actor.work.now()))
+            files = await handing.put(actor, command)
+            now = actor.work.now()
+            await actor.append(Briefed(start=command, notes=notes, through=sequence, at=now, files=files))
         case Interject():
             await _close_bounds(actor)
+            files = await handing.put(actor, command)
             await close_all(actor)
-            await actor.append(Interjected(command=command, through=sequence, at=actor.work.now()))
+            now = actor.work.now()
+            await actor.append(Interjected(command=command, through=sequence, at=now, files=files))
             actor.children.wake()
             await actor.children.cascade(actor)
         case Ask():
@@ -83,13 +89,14 @@ async def close_all(actor: "Actor") -> None:
 
 async def _answer(actor: "Actor", answer: Answer, sequence: int) -> None:
     job = actor.transcript.jobs[answer.question]
+    said = answer.text + with_files(await handing.put(actor, answer))
     if not _is_waited_for(actor, job):  # its call was closed by an interjection: the answer is a message like any other
         await close_all(actor)
     await actor.append(
         JobEnded(
             job=job.job,
-            text=f"{job.job} (“{job.about}”) was answered by {answer.by.name}: {answer.text}",
-            value=answer.text,
+            text=f"{job.job} (“{job.about}”) was answered by {answer.by.name}: {said}",
+            value=said,
             command=answer.ref,
             by=answer.by,
             through=sequence,
@@ -100,7 +107,7 @@ async def _answer(actor: "Actor", answer: Answer, sequence: int) -> None:
         actor.children.wake()
     if job.child and job.question:
         await actor.children.answer(actor, job.child, job.question, answer)
-    actor.answer_code(job, answer.text)
+    actor.answer_code(job, said)
 
 
 def _is_waited_for(actor: "Actor", question: JobStarted) -> bool:

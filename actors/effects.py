@@ -7,6 +7,7 @@ after a restart is answered from the log, and one whose end nobody knows says so
 import logging
 from typing import TYPE_CHECKING, Any
 
+from actors import handing
 from actors.calls import NotRun, ask_child, check_steering, question, shown
 from actors.entries import EffectEnded, EffectStarted, Notified
 from actors.readers import READERS
@@ -75,6 +76,9 @@ async def _begin(actor: "Actor", call: CellCalled) -> None:
                 if not quiet:
                     actor.tell_progress(text)
                 actor.box.reply(call.rpc)
+            case "files.send":
+                path, name = str(arguments.get("path") or ""), str(arguments.get("name") or "")
+                actor.spawn(handing.take(actor, call.rpc, path, name), "take a file")
             case method if method in actor.work.primitives:
                 await _begin_primitive(actor, call, actor.work.primitives[method])
             case method if method in READERS:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from actors.sandbox.words import Lost, Name
 from gateway.events import Ask, Interject, Pause, Person, Ref, Resume, Start, Stop
+from gateway.files import Attachment
 from gateway.journal import Emitted, Owned, Released
 from gateway.llm.model import Usage
 from gateway.record import Record, Tagged
@@ -33,12 +34,13 @@ class Call(Record, frozen=True, kw_only=True):
 
 
 class Briefed(Tagged, frozen=True, kw_only=True):
-    """`notes` are what earlier work has kept for the person."""
+    """`notes` are what earlier work has kept for the person. `files` says for each that came along where it is."""
 
     start: Start
     notes: tuple[str, ...] = ()
     through: int = 0
     at: datetime | None = None
+    files: tuple[str, ...] = ()
 
 
 class Generated(Tagged, frozen=True, kw_only=True):
@@ -127,6 +129,7 @@ class Interjected(Tagged, frozen=True, kw_only=True):
     command: Interject
     through: int = 0
     at: datetime | None = None
+    files: tuple[str, ...] = ()
 
 
 class Paused(Tagged, frozen=True, kw_only=True):
@@ -165,6 +168,12 @@ class Notified(Tagged, frozen=True, kw_only=True):
 
     text: str
     quiet: bool = False
+
+
+class Offered(Tagged, frozen=True, kw_only=True):
+    """A file of its workspace, for the person; its bytes are stored."""
+
+    file: Attachment
 
 
 class Nudged(Tagged, frozen=True, kw_only=True):
@@ -256,6 +265,7 @@ ActionEntry = (
     | AskAnswered
     | Refused
     | Notified
+    | Offered
     | Nudged
     | SandboxLost
     | EffectStarted

@@ -9,6 +9,7 @@ from actors.struggle import Struggle
 from actors.transcript import Transcript, TranscriptFrozen
 from gateway.actions import Phase
 from gateway.events import Ask, Interject, Pause, Ref, Resume, Start, Stop
+from gateway.files import Attachment
 from gateway.journal import Outgoing
 from gateway.record import Record, decode
 from gateway.seen import Seen
@@ -48,6 +49,7 @@ class ActionFrozen(Record, frozen=True, kw_only=True):
     seen: dict[str, tuple[int, int]]
     facts: int
     last_word_at: int = 0
+    offered: list[Attachment] = []
     shown: dict[str, int] = {}
 
 
@@ -81,6 +83,7 @@ def freeze(state: "ActionState") -> ActionFrozen:
         seen=state.seen.marks,
         facts=state.facts,
         last_word_at=state.last_word_at,
+        offered=state.offered,
         shown=state.shown,
     )
 
@@ -101,4 +104,5 @@ def thaw(state: "ActionState", frozen: bytes) -> None:
     state.word_at, state.idle_since = kept.word_at, kept.idle_since
     state.asleep, state.live, state.reminded = kept.asleep, kept.live, {*kept.reminded}
     state.seen, state.facts, state.last_word_at = Seen(kept.seen), kept.facts, kept.last_word_at
+    state.offered = kept.offered
     state.shown = kept.shown

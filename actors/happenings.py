@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, assert_never
 
-from actors import bounds, calls, effects, idle
+from actors import bounds, calls, effects, handing, idle
 from actors.entries import AskAnswered, JobEnded, JobStarted, Notified, SandboxLost, Spent
 from actors.sandbox.words import CellCalled, CellDone, CellLost
 from actors.words import (
@@ -14,6 +14,7 @@ from actors.words import (
     ChildProgressed,
     ChildSpent,
     EffectDone,
+    FileTaken,
     Happened,
     SleepWanted,
     WaitOver,
@@ -52,14 +53,10 @@ async def _take(actor: "Actor", happening: Happened) -> None:
             await effects.called(actor, happening)
         case EffectDone(rpc=rpc, value=value, error=error):
             await effects.done(actor, rpc, value, error)
-        case ChildEnded(job=job, text=text, end=end, usd=usd, tokens=tokens) if job in jobs:
-            await _withdraw_questions(actor, lambda question: question.child == job)
-            started = jobs[job]
-            actor.children.forget(job)
-            failed = end != "succeeded"
-            said = f"{job} {end if failed else 'ended'}: {calls.shown(text)}"
-            await actor.append(JobEnded(job=job, text=said, value=text, failed=failed, usd=usd, tokens=tokens))
-            actor.answer_code(started, text, failed=failed)
+        case FileTaken():
+            await handing.offer(actor, happening)
+        case ChildEnded(job=job) if job in jobs:
+            await _end_child(actor, happening)
         case ChildSpent(job=job, model=model, usage=usage):
             await actor.append(Spent(model=model, usage=usage, child=job))
             actor.tell_spent(model, usage)
@@ -87,6 +84,19 @@ async def _take(actor: "Actor", happening: Happened) -> None:
             pass  # told again, or too late
         case _ as never:
             assert_never(never)
+
+
+async def _end_child(actor: "Actor", ended: ChildEnded) -> None:
+    job, started = ended.job, actor.transcript.jobs[ended.job]
+    await handing.pass_up(actor, ended.files)
+    await _withdraw_questions(actor, lambda question: question.child == job)
+    actor.children.forget(job)
+    failed = ended.end != "succeeded"
+    said = f"{job} {ended.end if failed else 'ended'}: {calls.shown(ended.text)}"
+    await actor.append(
+        JobEnded(job=job, text=said, value=ended.text, failed=failed, usd=ended.usd, tokens=ended.tokens)
+    )
+    actor.answer_code(started, ended.text, failed=failed)
 
 
 async def _end_cell(actor: "Actor", cell: str, text: str, *, failed: bool) -> None:

@@ -21,6 +21,7 @@ from actors.entries import (
     Interjected,
     JobEnded,
     JobStarted,
+    Offered,
     Paused,
     Refused,
     Reminded,
@@ -36,6 +37,7 @@ from actors.struggle import Struggle
 from actors.transcript import Transcript
 from gateway.actions import Phase
 from gateway.events import Ask, Interject, Pause, Ref, Resume, Start, Stop
+from gateway.files import Attachment
 from gateway.journal import Emitted, Outgoing, forget_emitted
 from gateway.seen import Seen
 
@@ -63,6 +65,7 @@ class ActionState:
         self.last_word: Interject | Pause | Resume | Stop | None = None  # handed down again after a restart
         self.last_word_at = 0  # which of the commands it was
         self.result = ""
+        self.offered: list[Attachment] = []  # files for the person
         self.spending = Spending()
         self.struggle = Struggle()
         self.word_at: datetime | None = None  # a person's last word
@@ -194,6 +197,8 @@ class ActionState:
                     self.answered[ref] = text
                     if len(self.answered) > ANSWERS_KEPT:
                         del self.answered[next(iter(self.answered))]
+            case Offered(file=file):
+                self.offered.append(file)
             case EffectStarted(rpc=rpc):
                 self.effects[rpc] = None
             case EffectEnded(rpc=rpc):

@@ -7,6 +7,7 @@ from actors.spending import Spending
 from actors.words import ChildAnswered, ChildAsked, ChildClosed, ChildEnded, ChildProgressed, ChildSpent
 from gateway.actions import Phase
 from gateway.events import Ref
+from gateway.files import Attachment
 from gateway.llm.model import Usage
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class Parent(Protocol):
     @property
     def held(self) -> bool: ...
 
-    def child_ended(self, key: str, text: str, end: Phase, spent: Spending) -> None: ...
+    def child_ended(self, key: str, text: str, end: Phase, spent: Spending, files: tuple[Attachment, ...]) -> None: ...
     def child_spent(self, key: str, model: str, usage: Usage) -> None: ...
     def child_answered(self, key: str, command: Ref, text: str) -> None: ...
     def child_asked(self, key: str, question: JobStarted) -> None: ...
@@ -51,8 +52,8 @@ class ParentLink:
     def held(self) -> bool:
         return self._parent.held
 
-    def child_ended(self, key: str, text: str, end: Phase, spent: Spending) -> None:
-        ended = ChildEnded(job=job_of(key), text=text, end=end, usd=spent.usd, tokens=spent.tokens)
+    def child_ended(self, key: str, text: str, end: Phase, spent: Spending, files: tuple[Attachment, ...]) -> None:
+        ended = ChildEnded(job=job_of(key), text=text, end=end, usd=spent.usd, tokens=spent.tokens, files=files)
         self._parent.happened(ended)
 
     def child_spent(self, key: str, model: str, usage: Usage) -> None:

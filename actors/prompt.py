@@ -25,6 +25,13 @@ STATUS = Stub(
 )
 
 
+SEND = Stub(
+    signature="files.send(path: str, name: str | None = None) -> str",
+    doc="Hand a file of the current folder to the front desk, which sends it to the person. Say in your response what "
+    "it is. `name`: under which they get it.",
+)
+
+
 READER = """\
 You answer one question for the worker that asked it, with Python. Write code and run it with execute_code; you can only
 read, with the calls below. Then respond with the answer, complete and exact, in plain text; if it is not there to be
@@ -47,7 +54,7 @@ def stubs(primitives: Iterable[Primitive], only: str = "") -> list[Stub]:
     if only:
         return given
     own = [stub for stub in STUBS if stub.method in ("request_clarification", "act", "notify")]
-    return [*own, STATUS, *given, *(reader.stub for reader in available(provided))]
+    return [*own, STATUS, SEND, *given, *(reader.stub for reader in available(provided))]
 
 
 def granted(secrets: Iterable[tuple[str, str]]) -> str:

@@ -132,7 +132,7 @@ class Running:
                 state = await self._end(child.key, child.parent, INSIDE.format(error=type(failure).__name__))
                 assert child.parent is not None
                 child.root.purse.forget()
-                child.parent.child_ended(child.key, state.result, state.phase, state.spending)
+                child.parent.child_ended(child.key, state.result, state.phase, state.spending, tuple(state.offered))
         finally:
             if self._is_running(child):
                 del self._children[child.key]

@@ -14,6 +14,7 @@ from actors.entries import (
     JobEnded,
     JobStarted,
     Notified,
+    Offered,
     Paused,
     Refused,
     Reminded,
@@ -32,6 +33,7 @@ from gateway.events import (
     ClarificationClosed,
     ClarificationRequested,
     CommandRefused,
+    FileOffered,
 )
 
 if TYPE_CHECKING:
@@ -107,6 +109,8 @@ def told(entry: object, was: Phase, state: "ActionState") -> Iterator[Told]:
             yield CommandRefused, {"command": ref, "verb": verb, "why": why}
         case Notified(text=text, quiet=True):
             yield from _changed(phase, text)
+        case Offered(file=file):
+            yield FileOffered, {"file": file}
         case Notified(text=text):
             yield ActionProgressed, {"text": text}
         case Responded(text=text, ended=False):

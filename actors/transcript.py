@@ -27,6 +27,7 @@ from actors.entries import (
     JobStarted,
     Notified,
     Nudged,
+    Offered,
     Paused,
     Refused,
     Reminded,
@@ -126,9 +127,9 @@ class Transcript:
 
     def apply(self, entry: object) -> None:
         match entry:
-            case Briefed(start=start, notes=notes):
+            case Briefed(start=start, notes=notes, files=files):
                 self._verbatim.add(len(self.messages))
-                self._say(_brief(start, notes))
+                self._say(_brief(start, notes, files))
             case Nudged(text=text) | SandboxLost(text=text) | Woken(text=text):
                 self._say(text)
             case Generated():
@@ -144,11 +145,11 @@ class Transcript:
                 self._end_job(entry)
             case CallClosed(call=call, text=text):
                 self._close(call, text)
-            case Interjected(command=command):
+            case Interjected(command=command, files=files):
                 if self.open:
                     raise Illegal("an interjection closes the open calls first")
                 self._verbatim.add(len(self.messages))
-                self._say(f"{UNSENT if self.draft is not None else ''}{_word(command)}")
+                self._say(f"{UNSENT if self.draft is not None else ''}{_word(command)}{with_files(files)}")
                 self.responded, self.steps, self.winding_up = False, 0, ""
             case Paused() | Resumed():
                 draft = self.draft  # it stays, and is sent after the resume
@@ -168,6 +169,7 @@ class Transcript:
                 | AskAnswered
                 | Refused
                 | Notified
+                | Offered
                 | Reminded
                 | Hibernated
                 | EffectStarted
@@ -248,11 +250,16 @@ class Transcript:
         return [*self.messages, *results, *self._deferred, {"role": "user", "content": question}]
 
 
-def _brief(start: Start, notes: tuple[str, ...]) -> str:
+def with_files(files: tuple[str, ...]) -> str:
+    """Below a person's words."""
+    return "".join(f"\n  [file: {line}]" for line in files)
+
+
+def _brief(start: Start, notes: tuple[str, ...], files: tuple[str, ...]) -> str:
     kept = "".join(f"\n- {note}" for note in notes)
     noted = f"\n\nNotes from earlier tasks (they may be out of date):{kept}" if notes else ""
     said = f"\n\nWhat was said before, for context:\n{start.context}" if start.context else ""
-    return f"[task from {start.by.name}] {_indented(start.query)}{noted}{said}"
+    return f"[task from {start.by.name}] {_indented(start.query)}{with_files(files)}{noted}{said}"
 
 
 def _word(command: Interject) -> str:

@@ -6,18 +6,28 @@ from actors.entries import JobStarted
 from actors.sandbox.words import CellCalled, CellDone, CellLost
 from gateway.actions import Phase
 from gateway.events import Ask, Ref
+from gateway.files import Attachment
 from gateway.llm.model import Usage
 from gateway.record import Record
 
 
+class FileTaken(Record, frozen=True, kw_only=True):
+    """What came of a file that code offers."""
+
+    rpc: str
+    file: Attachment | None = None
+    error: str = ""
+
+
 class ChildEnded(Record, frozen=True, kw_only=True):
-    """`usd` and `tokens` are what it has cost in all, with what was below it."""
+    """`usd` and `tokens` are what it has cost in all, with what was below it; `files` are what it has offered."""
 
     job: str
     text: str
     end: Phase
     usd: float
     tokens: int
+    files: tuple[Attachment, ...] = ()
 
 
 class ChildSpent(Record, frozen=True, kw_only=True):
@@ -82,6 +92,7 @@ Happened = (
     | WaitOver
     | AskDone
     | EffectDone
+    | FileTaken
 )
 
-BESIDE = CellCalled | ChildAsked | ChildSpent | ChildProgressed | AskDone | EffectDone
+BESIDE = CellCalled | FileTaken | ChildAsked | ChildSpent | ChildProgressed | AskDone | EffectDone

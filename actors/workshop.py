@@ -10,6 +10,7 @@ import msgspec
 from actors.sandbox.words import Attached, Happening, Kept, Name, Restored
 from gateway.clock import Now
 from gateway.events import ActionCommand, Person
+from gateway.files import Keep
 from gateway.llm.model import Model
 from gateway.record import Record
 
@@ -29,6 +30,8 @@ class Box(Protocol):
     async def names(self) -> tuple[Name, ...] | None: ...
     async def save(self) -> Kept: ...
     async def restore(self) -> Restored: ...
+    async def put_files(self, folder: str, files: list[tuple[str, bytes]]) -> list[str]: ...
+    async def take_file(self, path: str, limit: int) -> bytes: ...
     async def suspend(self) -> None: ...
     async def resume(self) -> None: ...
     async def kill(self) -> None: ...
@@ -97,6 +100,14 @@ async def _no_notes(person: Person, conversation: str) -> tuple[str, ...]:
     return ()
 
 
+async def nowhere(data: bytes) -> str:
+    raise PrimitiveError("files are not kept here")
+
+
+async def nothing(digest: str) -> bytes:
+    raise LookupError(digest)
+
+
 class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     model: Model
     box: Callable[[str, Callable[[Happening], None]], Box]  # action's key, where its happenings go
@@ -108,5 +119,7 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     waiting: Callable[[str, int], Awaitable[list[tuple[int, ActionCommand]]]]  # action's key, after which sequence
     told: str = ""  # what else the model is told at the top
+    keep: Keep = nowhere  # stores the bytes of a file
+    blob: Callable[[str], Awaitable[bytes]] = nothing  # by digest; raises LookupError, Unconfirmed
     check: Callable[[], None] = lambda: None  # before every effect; raises Deposed
     sandboxes: Callable[[], Sequence[str]] = lambda: ()  # keys of those that run on this machine; waits for /proc

@@ -4,6 +4,7 @@ Pure.
 
 from datetime import timedelta
 
+from brain import changes
 from brain.controls import is_control, is_plain_control
 from brain.entries import Attention
 from brain.rights import Role
@@ -19,7 +20,9 @@ from gateway.events import (
     ClarificationRequested,
     ControlPressed,
     Fact,
-    MediumFact,
+    FileOffered,
+    MessageDeleted,
+    MessageReacted,
     MessageReceived,
     SendClosed,
 )
@@ -41,7 +44,13 @@ class Manner(Record, frozen=True, kw_only=True):
 
 
 def manner(
-    fact: MediumFact, role: Role, unknown: str, *, ambient: bool, known_place: bool, about_code: bool
+    fact: MessageReceived | ControlPressed,
+    role: Role,
+    unknown: str,
+    *,
+    ambient: bool,
+    known_place: bool,
+    about_code: bool,
 ) -> Manner | None:
     """None for what is passed over. `about_code`: it says a pairing code. `known_place`: somebody who is known has
     spoken there."""
@@ -62,6 +71,8 @@ def attention(fact: Fact, state: LaneState, how: Manner) -> Attention:
             return "control"
         case MessageReceived():
             return _to_message(fact, state, how)
+        case MessageDeleted() | MessageReacted() | FileOffered():
+            return "keep"
         case SendClosed(outcome=outcome):
             return "turn" if outcome in ("failed", "unknown") else "keep"
         case ActionChanged() | ClarificationClosed():
@@ -84,15 +95,21 @@ def _is_told_there(fact: ActionFact, state: LaneState) -> bool:
 
 
 def _to_message(message: MessageReceived, state: LaneState, how: Manner) -> Attention:
-    if how.keep or not (message.private or message.addressed or how.ambient):
+    """An edit opens a turn where it changes what is read; one of a command does not run it again."""
+    if changes.says_nothing_new(message, state):
+        return "keep"
+    called = message.private or message.addressed or how.ambient or changes.is_part_of_the_turn(message, state)
+    if how.keep or not called:
         return "keep"
     if is_looping(message, state, how):
         at_the_bound = not message.robot and _lately(message, state) == GUEST_TURNS
         return "control" if at_the_bound else "keep"  # code says so, once
     if how.control:
-        return "control"
+        return "keep" if message.edited else "control"
     by_code = is_control(message.text) or is_plain_control(message.text, state)
-    return "control" if by_code and message.addressed else "turn"
+    if by_code and message.addressed:
+        return "keep" if message.edited else "control"
+    return "turn"
 
 
 def is_looping(message: MessageReceived, state: LaneState, how: Manner) -> bool:

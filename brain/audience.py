@@ -20,6 +20,7 @@ from gateway.events import (
     ClarificationClosed,
     ClarificationRequested,
     CommandRefused,
+    FileOffered,
 )
 
 WENT_ON = "(it went on in private; what it came to is not for this place)"
@@ -58,5 +59,5 @@ def _hidden(fact: ActionFact, shared: str) -> list[tuple[str, ActionFact]]:
             return [(shared, msgspec.structs.replace(fact, doing=""))]
         case ClarificationClosed():
             return [(shared, fact)]
-        case ActionProgressed() | ClarificationRequested():
+        case ActionProgressed() | ClarificationRequested() | FileOffered():
             return []

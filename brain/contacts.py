@@ -13,6 +13,7 @@ from brain.people import Link, PeopleState
 from brain.rights import Place, Rights, Role
 from gateway.addresses import Address, journal_key
 from gateway.events import MediumFact
+from gateway.quiet import QuietHours
 from gateway.record import Record
 
 Unknown = Literal["ignore", "pair", "reply"]
@@ -27,6 +28,8 @@ class Contact(Record, frozen=True, kw_only=True):
     addresses: tuple[Address, ...] = ()
     timezone: str = "UTC"
     language: str = ""
+    quiet_hours: QuietHours | None = None
+    urgent_questions: bool = False
 
 
 class Contacts:

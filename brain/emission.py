@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from brain.entries import Act, Carded, Decided, Decision, Recalled, Speak, Steer, Wait, Withdraw
+from brain.entries import Act, Carded, Decided, Decision, React, Recalled, Speak, Steer, Wait, Withdraw
 from brain.working import ActionView
 from gateway.addresses import journal_key
 from gateway.events import (
@@ -53,9 +53,16 @@ def ref_of(conversation: str, decided: Decided, place: int) -> Ref:
 
 def _emission(conversation: str, decided: Decided, decision: Decision, ref: Ref, number: int) -> list[Outgoing]:
     match decision:
-        case Speak(route=route, text=text):
-            send = Send(ref=ref, conversation=conversation, route=route, text=text, until=decided.at + GOOD_FOR)
+        case Speak(route=route, text=text, files=files):
+            send = Send(
+                ref=ref, conversation=conversation, route=route, text=text, until=decided.at + GOOD_FOR, files=files
+            )
             return [Outgoing(subject=f"cmd.out.{journal_key(route.account)}", ref=ref, body=send)]
+        case React(route=route, emoji=emoji):
+            reaction = Send(
+                ref=ref, conversation=conversation, route=route, text="", until=decided.at + GOOD_FOR, reaction=emoji
+            )
+            return [Outgoing(subject=f"cmd.out.{journal_key(route.account)}", ref=ref, body=reaction)]
         case Withdraw(account=account, send=earlier):
             withdraw = WithdrawSend(ref=ref, conversation=conversation, send=earlier)
             return [Outgoing(subject=f"cmd.out.{journal_key(account)}", ref=ref, body=withdraw)]
@@ -70,6 +77,7 @@ def _emission(conversation: str, decided: Decided, decision: Decision, ref: Ref,
                 query=decision.query,
                 context=decision.context,
                 persist=decision.persist,
+                files=decision.files,
             )
             return [Outgoing(subject=f"cmd.act.{key}", ref=ref, body=start)]
         case Steer():
@@ -97,7 +105,7 @@ def _command(conversation: str, decided: Decided, steer: Steer, ref: Ref) -> Act
     same: dict[str, Any] = {"ref": ref, "conversation": conversation, "action": steer.action, "by": steer.by}
     match steer.verb:
         case "interject":
-            return Interject(**same, text=steer.text, via=steer.via, at=decided.at)
+            return Interject(**same, text=steer.text, via=steer.via, at=decided.at, files=steer.files)
         case "ask":
             return Ask(**same, text=steer.text)
         case "pause":
@@ -107,4 +115,4 @@ def _command(conversation: str, decided: Decided, steer: Steer, ref: Ref) -> Act
         case "stop":
             return Stop(**same, why=steer.text)
         case "answer":
-            return Answer(**same, question=steer.question, text=steer.text)
+            return Answer(**same, question=steer.question, text=steer.text, files=steer.files)

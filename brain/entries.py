@@ -11,6 +11,7 @@ import msgspec
 from gateway.addresses import Address, Route
 from gateway.cards import Card
 from gateway.events import Fact, Person, Ref
+from gateway.files import Attachment
 from gateway.journal import Emitted, Owned, Released
 from gateway.llm.model import Usage
 from gateway.record import Record, Tagged
@@ -31,6 +32,15 @@ class Speak(Tagged, frozen=True, kw_only=True):
     text: str
     answers: tuple[str, ...] = ()
     by_tool: bool = False
+    files: tuple[Attachment, ...] = ()
+
+
+class React(Tagged, frozen=True, kw_only=True):
+    """An emoji to the message that `route` answers."""
+
+    route: Route
+    emoji: str
+    answers: tuple[str, ...] = ()
 
 
 class Wait(Tagged, frozen=True, kw_only=True):
@@ -49,6 +59,7 @@ class Act(Tagged, frozen=True, kw_only=True):
     route: Route
     context: str = ""
     persist: bool = True
+    files: tuple[Attachment, ...] = ()
 
 
 class Steer(Tagged, frozen=True, kw_only=True):
@@ -62,6 +73,7 @@ class Steer(Tagged, frozen=True, kw_only=True):
     text: str = ""
     question: str = ""
     via: str = ""
+    files: tuple[Attachment, ...] = ()
     view: msgspec.Raw = NOT_NEEDED
 
 
@@ -79,7 +91,7 @@ class Recalled(Tagged, frozen=True, kw_only=True):
     of: tuple[str, ...] = ()
 
 
-Decision = Speak | Wait | Act | Steer | Withdraw | Recalled
+Decision = Speak | React | Wait | Act | Steer | Withdraw | Recalled
 
 
 # --- journal entries -------------------------------------------------------------------------------------------------
@@ -126,7 +138,7 @@ class Decided(Tagged, frozen=True, kw_only=True):
     @property
     def silent(self) -> bool:
         """Nothing is said, and not on purpose."""
-        return not any(isinstance(decision, Speak | Wait) for decision in self.decisions)
+        return not any(isinstance(decision, Speak | React | Wait) for decision in self.decisions)
 
 
 class Spent(Tagged, frozen=True, kw_only=True):

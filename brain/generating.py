@@ -10,7 +10,7 @@ from datetime import datetime
 
 import msgspec
 
-from brain import outage, prompt, schema
+from brain import files, outage, prompt, schema
 from brain.entries import Decision, Prompted, Recalled
 from brain.reading import Read, read
 from brain.rights import Rights
@@ -91,6 +91,7 @@ async def generate(
             more = _fed_back(generation, found, results, looks + mends)
         request = msgspec.structs.replace(request, messages=[*request.messages, *more])
     made = (*decisions, *outage.nothing_came(turn)) if nothing else tuple(decisions)
+    made = (*files.not_taken(turn), *made)
     return Made(decisions=made, model=name, usage=usage, why=why, prompt=prompted)
 
 

@@ -15,8 +15,9 @@ class Pace(Record, frozen=True, kw_only=True):
 
     A model that gives nothing is asked again after `outage_seconds`, then after twice that, up to
     `longest_outage_seconds`. Work that takes `card_seconds` gets a status card, whose small changes wait for
-    `card_rest_seconds`. A conversation in which nothing happens leaves the memory `closes_after_seconds` later, or
-    twice that.
+    `card_rest_seconds`; other progress is gathered for `progress_seconds`. Who wrote within `awake_seconds` is told
+    things in quiet hours too. A conversation in which nothing happens leaves the memory `closes_after_seconds` later,
+    or twice that.
     """
 
     quiet_seconds: float = 1.0
@@ -28,6 +29,8 @@ class Pace(Record, frozen=True, kw_only=True):
     longest_outage_seconds: float = 300.0
     card_seconds: float = 10.0
     card_rest_seconds: float = 5.0
+    progress_seconds: float = 2.0
+    awake_seconds: float = 1800.0
 
 
 def quiet_in_seconds(heard: tuple[Heard, ...], arrived: Mapping[str, float], now: float, pace: Pace) -> float:
@@ -35,12 +38,14 @@ def quiet_in_seconds(heard: tuple[Heard, ...], arrived: Mapping[str, float], now
     said = [item.fact for item in heard if isinstance(item.fact, MessageReceived) and item.fact.identity in arrived]
     if not said or not _breaks_off(said, arrived, pace):
         return 0.0
-    return arrived[said[-1].identity] + pace.quiet_seconds - now
+    return max(arrived[one.identity] for one in said) + pace.quiet_seconds - now
 
 
 def _breaks_off(said: list[MessageReceived], arrived: Mapping[str, float], pace: Pace) -> bool:
-    """The platform split it, or it comes in a burst and does not end as a sentence ends."""
+    """The platform split it or tells it in pieces, or it comes in a burst and does not end as a sentence ends."""
     last = said[-1]
+    if last.album is not None:
+        return True
     if last.text.rstrip().endswith(ENDS):
         return False
     if len(last.text.encode("utf-16-le", "surrogatepass")) // 2 >= SPLIT_UNITS:

@@ -127,6 +127,7 @@ def _both(ours: Summarised | None, theirs: Summarised | None, before: int) -> Su
 def _relabel(item: Heard, labels: dict[str, str], state: "LaneState") -> None:
     if _MESSAGE_LABEL.fullmatch(item.label):
         state.messages += 1
-        item.label = f"m{state.messages}"
+        labels[item.label] = item.label = f"m{state.messages}"
     else:
         item.label = labels.get(item.label, item.label)
+    item.about, item.files = labels.get(item.about, ""), state.keep_files(item.fact)

@@ -8,13 +8,14 @@ decided beside the turns and waits for none.
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from itertools import islice
 
 import msgspec
 
-from brain import beside, cards, controls, joining, noting, outage, prompt
+from brain import beside, cards, changes, controls, joining, noting, opening, outage, prompt
 from brain.around import ALONE, Around
 from brain.attention import Manner, attention, is_looping
 from brain.entries import (
@@ -135,6 +136,9 @@ class Lane:
         self._shows.again(self.journal.state)
 
     async def run(self) -> None:
+        for item in self.journal.state.undecided:  # as if it had come now: more of it may be on its way
+            if isinstance(item.fact, MessageReceived) and item.fact.album is not None:
+                self._arrived[item.fact.identity] = asyncio.get_running_loop().time()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.journal.run())
             group.create_task(self._turns())
@@ -225,7 +229,7 @@ class Lane:
 
     async def _turns(self) -> None:
         while True:
-            state = await self.journal.until(_has_events)
+            state = await self._opened()
             turn = self._turn_on(_events(state))
             if state.crashes >= MAX_UNCLEAN and not state.outage:
                 why = f"set aside after {state.crashes} unclean ends"
@@ -234,10 +238,28 @@ class Lane:
             elif state.turns_alone >= MAX_TURNS_ALONE:
                 wait = Wait(reason=f"{MAX_TURNS_ALONE} turns since anybody wrote")
                 await self._commit_by_code("budget", turn.heard, (wait,))
+            elif opening.is_a_step_by_mail(turn.heard, state):
+                wait = Wait(reason="progress of work asked for by mail is not sent step by step")
+                await self._commit_by_code("control", turn.heard, (wait,))
             elif self._purse.is_over(turn.askers()):
                 await self._bear_cap(turn)
             else:
                 await self._turn()
+
+    async def _opened(self) -> LaneState:
+        """When there is something to decide on, and it is time for it."""
+        while True:
+            state = await self.journal.until(_has_events)
+            seconds = self._opens_in_seconds(state)
+            if seconds <= 0:
+                return state
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(seconds, LONGEST_SLEEP_SECONDS)):
+                    await self.journal.until(lambda state: _has_events(state) and self._opens_in_seconds(state) <= 0)
+
+    def _opens_in_seconds(self, state: LaneState) -> float:
+        now = self._now()
+        return (opening.opens_at(_events(state), state, self.frame.contact, now, self._pace) - now).total_seconds()
 
     def _turn_on(self, heard: tuple[Heard, ...]) -> Turn:
         """With what is seen from here of other places."""
@@ -248,8 +270,9 @@ class Lane:
     async def _turn(self) -> None:
         deadline = asyncio.get_running_loop().time() + self._pace.turn_seconds
         try:
-            for restarts in range(self._pace.max_restarts + 1):
-                last = restarts == self._pace.max_restarts or asyncio.get_running_loop().time() > deadline
+            restarts = 0
+            while _has_events(self.journal.state):  # what it was about may have been taken back
+                last = restarts >= self._pace.max_restarts or asyncio.get_running_loop().time() > deadline
                 turn = self._turn_on(_events(self.journal.state))
                 interrupts = turn.state.interrupts
                 self._shows.typing(turn.heard, True)
@@ -257,6 +280,7 @@ class Lane:
                 if made is not None and await self._commit(turn, made, None if last else interrupts):
                     self._outage_pause_seconds = self._pace.outage_seconds
                     return
+                restarts += not changes.goes_on_only(turn.heard, self.journal.state)
         except ModelError as error:
             self._shows.typing((), False)
             await self._bear(error)

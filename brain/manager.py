@@ -25,7 +25,17 @@ from brain.state import LaneState
 from gateway import live
 from gateway.broker.protocol import Broker
 from gateway.clock import Now
-from gateway.events import ActionFact, ControlPressed, Fact, MediumFact, MessageReceived, SendClosed, TimerFired
+from gateway.events import (
+    ActionFact,
+    ControlPressed,
+    Fact,
+    MediumFact,
+    MessageDeleted,
+    MessageReacted,
+    MessageReceived,
+    SendClosed,
+    TimerFired,
+)
 from gateway.holding import Guard
 from gateway.journal import Journal, acknowledge
 from gateway.keeping import Consumed
@@ -117,6 +127,8 @@ class Manager:
                 await self._settle(lanes)
             case MessageReceived() | ControlPressed():
                 await self._hear(fact, lanes)
+            case MessageDeleted() | MessageReacted():
+                await self._note(fact, lanes)
             case SendClosed() | TimerFired():
                 await self._deliver(fact, self._contacts.home(fact.conversation), Manner(), lanes)
             case _:
@@ -132,7 +144,7 @@ class Manager:
         adopted = (await lanes.get(private)).journal.state.actions.get(fact.action) if private in lanes else None
         return audience.told(fact, home, private, adopted)
 
-    async def _hear(self, fact: MediumFact, lanes: Lanes) -> None:
+    async def _hear(self, fact: MessageReceived | ControlPressed, lanes: Lanes) -> None:
         if isinstance(fact, MessageReceived):
             await self._registry.hear(fact)
             await self._settle(lanes)
@@ -151,6 +163,12 @@ class Manager:
             self._tell_of_stranger(contact, fact)
         if how is not None:
             await self._deliver(fact, conversation, how, lanes)
+
+    async def _note(self, fact: MessageDeleted | MessageReacted, lanes: Lanes) -> None:
+        """What was done to a message: known where that was said, and it opens no conversation."""
+        conversation = conversation_of(fact, self._contacts.of(fact))
+        if conversation in lanes:
+            await self._deliver(fact, conversation, Manner(), lanes)
 
     def _tell_of_stranger(self, contact: Contact, fact: MediumFact) -> None:
         """Once for each."""

@@ -9,6 +9,7 @@ from brain.quoting import TEXT_SHOWN
 from brain.working import ActionView
 from gateway.addresses import Address, Route
 from gateway.events import Fact, Outcome, Ref
+from gateway.files import Attachment
 from gateway.journal import Outgoing
 from gateway.llm.history import tokens_of
 from gateway.llm.model import Message
@@ -18,12 +19,19 @@ LINE_TOKENS = 15  # what stands around a text
 
 
 class Heard(msgspec.Struct):
-    """A fact in the prompt's order. `label` is its short reference: m12 for a message, a3 for an action's fact."""
+    """A fact in the prompt's order. `label` is its short reference: m12 for a message, a3 for an action's fact.
+
+    `files` are the references of those that came with it, for each that is here. `about` is the reference of the
+    message that it edits, deletes or puts an emoji to, `before` what that said.
+    """
 
     label: str
     fact: Fact
     at: datetime
     control: bool = False
+    files: tuple[str, ...] = ()
+    about: str = ""
+    before: str = ""
 
 
 class Exchange(msgspec.Struct):
@@ -122,6 +130,8 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     identities: bytes
     seen: dict[str, tuple[int, int]]
     timer: Timer | None = None
+    files: dict[str, Attachment] = {}
+    files_made: int = 0
     carded: int = 0
     moved: str = ""
     left: list[Fact] = []

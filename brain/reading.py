@@ -9,14 +9,16 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from brain.entries import Act, Decision, Speak, Steer, Wait
+from brain import files
+from brain.entries import Act, Decision, React, Speak, Steer, Wait
 from brain.parts import Heard
 from brain.rights import Rights
 from brain.state import Turn
-from brain.tools import TEXT_OF, Legal, action_name
+from brain.tools import LISTS, REACTS, TEXT_OF, Legal, action_name
 from brain.working import ActionView
 from gateway.addresses import Address, Route
 from gateway.events import ControlPressed, MessageReceived, Person, identity_of
+from gateway.files import FILES_MAX, Attachment
 from gateway.llm.model import Generation, RawCall
 from gateway.record import Record, whole_text
 
@@ -100,7 +102,9 @@ def _decision(
     if tool.kind == "wait":
         return Wait(reason=arguments["reason"], until=_until(arguments.get("until"), now))
     if tool.kind == "send_message":
-        return _speak(arguments["text"], arguments, turn)
+        return _speak(arguments.get("text", ""), arguments, turn)
+    if tool.kind == "react":
+        return _react(arguments["emoji"], arguments.get("to"), turn)
     assert tool.kind != "recall"
     words = _whose_words(arguments.get("for_message"), turn, rights)
     if tool.kind == "act":
@@ -113,6 +117,7 @@ def _decision(
             route=route,
             context=context,
             persist=arguments.get("persist", True),
+            files=_handed_on(arguments, turn),
         )
     action = _action(tool, arguments, turn)
     by, route = words or (action.by, action.route)
@@ -125,7 +130,38 @@ def _decision(
         view=turn.view(action),
         question=tool.question or arguments.get("question", ""),
         via=route.medium,
+        files=_handed_on(arguments, turn) if tool.kind in ("interject", "answer") else (),
     )
+
+
+def _handed_on(arguments: dict[str, Any], turn: Turn) -> tuple[Attachment, ...]:
+    """Those that are named; else what came with the words that are followed."""
+    if "files" in arguments:
+        return _named(arguments["files"], turn)
+    label = arguments.get("for_message")
+    return files.of(
+        _with_album([item for item in turn.heard if not label or item.label == label.strip("[]")], turn), turn.state
+    )
+
+
+def _with_album(heard: list[Heard], turn: Turn) -> list[Heard]:
+    albums = {item.fact.album.id for item in heard if isinstance(item.fact, MessageReceived) and item.fact.album}
+    return [
+        item
+        for item in turn.heard
+        if item in heard
+        or (isinstance(item.fact, MessageReceived) and item.fact.album is not None and item.fact.album.id in albums)
+    ]
+
+
+def _named(labels: tuple[str, ...], turn: Turn) -> tuple[Attachment, ...]:
+    if len(labels) > FILES_MAX:
+        raise Refusal(f"at most {FILES_MAX} files at once")
+    try:
+        return files.named(labels, turn.state)
+    except LookupError as error:
+        known = ", ".join(list(turn.state.files)[-20:]) or "none"
+        raise Refusal(f"there is no file {error.args[0]}; there are: {known}") from None
 
 
 def _check_rights(may: bool, by: Person, what: str) -> None:
@@ -142,8 +178,11 @@ def _checked(call: RawCall, tool: Legal) -> dict[str, Any]:
     checked: dict[str, Any] = {}
     for name in (*tool.required, *tool.optional):
         value = arguments.get(name)
+        if name in LISTS and value is not None:
+            checked[name] = _list(name, value, tool)
+            continue
         if value is None or value == "":
-            if name in tool.required:
+            if name in tool.required and not (name == "text" and arguments.get("attach")):
                 raise Refusal(f"{tool.name} needs {name}")
             continue
         wanted = bool if name == "persist" else str
@@ -153,6 +192,13 @@ def _checked(call: RawCall, tool: Legal) -> dict[str, Any]:
             raise Refusal(f"{name} must be one of {', '.join(tool.choices[name])}")
         checked[name] = whole_text(value)[:MAX_TEXT] if isinstance(value, str) else value
     return checked
+
+
+def _list(name: str, value: Any, tool: Legal) -> tuple[str, ...]:
+    values = [value] if isinstance(value, str) else value
+    if not (isinstance(values, list) and all(isinstance(one, str) for one in values)):
+        raise Refusal(f'{name} of {tool.name} must be a list of references, as in ["f1"]')
+    return tuple(one for one in values if one)
 
 
 def _until(text: str | None, now: datetime) -> datetime | None:
@@ -198,8 +244,27 @@ def _speak(text: str, how: dict[str, Any], turn: Turn) -> Speak:
     else:
         route = _one_route(heard, turn)
     answers = tuple(identity_of(item.fact) for item in heard)
+    attached = _named(how.get("attach", ()), turn)
     by_tool = bool(how)
-    return Speak(route=route, text=whole_text(text)[:MAX_TEXT], answers=answers, by_tool=by_tool)
+    return Speak(route=route, text=whole_text(text)[:MAX_TEXT], answers=answers, by_tool=by_tool, files=attached)
+
+
+def _react(emoji: str, to: str | None, turn: Turn) -> React:
+    said = [item for item in turn.heard if isinstance(item.fact, MessageReceived)]
+    if to is not None:
+        known = [item for exchange in turn.state.exchanges for item in exchange.heard]
+        said = [
+            item
+            for item in (*known, *turn.state.overheard, *turn.heard)
+            if item.label == to.strip("[]") and isinstance(item.fact, MessageReceived)
+        ]
+    if not said:
+        raise Refusal(f"{to or 'that'} is no message here")
+    fact = said[-1].fact
+    assert isinstance(fact, MessageReceived)
+    if fact.route.medium not in REACTS or not fact.route.reply_to:
+        raise Refusal(f"no emoji can be put to a message on {fact.route.medium}")
+    return React(route=fact.route, emoji=emoji, answers=(fact.identity,))
 
 
 def _one_route(heard: list[Heard], turn: Turn) -> Route:

@@ -55,7 +55,8 @@ def _options(item: Item, turn: Turn, tools: Sequence[Legal]) -> list[Option]:
     speak = next(tool for tool in tools if tool.kind == "send_message")
     silence = next(tool for tool in tools if tool.kind == "wait")
     if item.told:
-        return [Option(kind=TELL, tool=speak), Option(kind=SILENT, tool=silence)]
+        silent = [] if item.must_be_told else [Option(kind=SILENT, tool=silence)]
+        return [Option(kind=TELL, tool=speak), *silent]
     found: list[Option] = []
     for kind in KINDS:
         legal = [tool for tool in tools if tool.kind == kind.tool]
@@ -73,7 +74,7 @@ def _options(item: Item, turn: Turn, tools: Sequence[Legal]) -> list[Option]:
 
 def _is_other(tool: Legal) -> bool:
     """None of those that the kinds are made of: its own name is its kind."""
-    return tool.kind not in {kind.tool for kind in KINDS}
+    return tool.kind != "react" and tool.kind not in {kind.tool for kind in KINDS}
 
 
 def _work(tools: Sequence[Legal], turn: Turn) -> dict[str, Legal]:
@@ -112,6 +113,8 @@ def _call(value: dict[str, Any], item: Item, options: Sequence[Option], *, alone
         arguments["reason"] = f"{kind}: nothing need be said"
     elif tool.kind == "send_message":
         arguments.setdefault("text", item.text)
+        if item.offered and "attach" in tool.optional:
+            arguments["attach"] = list(item.offered)
         if not alone:
             arguments["reply_to"] = item.label
     elif tool.kind == "act":

@@ -21,6 +21,10 @@ from gateway.events import (
     ClarificationRequested,
     CommandRefused,
     ControlPressed,
+    Fact,
+    FileOffered,
+    MessageDeleted,
+    MessageReacted,
     MessageReceived,
     SendClosed,
     TimerFired,
@@ -146,13 +150,16 @@ EXAMPLES: tuple[tuple[str, tuple[tuple[str, str, str, str], ...]], ...] = (  # a
 
 class Item(Record, frozen=True, kw_only=True):
     """One thing to decide on: what somebody wrote, with what follows from the same hand at once, or what an action
-    `told`. `labels` and `questions` are the actions' by name, for tools that serve many."""
+    `told`; a result, a question or a failure `must_be_told`. `labels` and `questions` are the actions' by name, for
+    tools that serve many; `offered` are its files."""
 
     label: str
     text: str
     head: str
     told: bool = False
+    must_be_told: bool = False
     in_thread: bool = False
+    offered: tuple[str, ...] = ()
     labels: dict[str, str] = {}
     questions: dict[str, str] = {}
 
@@ -207,10 +214,21 @@ def _item(heard: Heard, text: str, turn: Turn) -> Item:
         text=text,
         head=_head(heard, turn),
         told=not isinstance(fact, MessageReceived | ControlPressed),
+        must_be_told=isinstance(fact, ActionResponded | ClarificationRequested | ActionAnswered)
+        or (isinstance(fact, ActionEnded) and fact.end != "stopped"),
         in_thread=isinstance(fact, MessageReceived) and not (fact.private or (fact.addressed and fact.by_name)),
+        offered=_offered(fact, turn),
         labels={name: action.label for name, action in by_name.items()},
         questions={name: question for name, action in by_name.items() for question in action.questions},
     )
+
+
+def _offered(fact: Fact, turn: Turn) -> tuple[str, ...]:
+    """The files that go with what an action says."""
+    if not isinstance(fact, ActionResponded | ActionEnded):
+        return ()
+    kept = [item for item in turn.state.overheard if isinstance(item.fact, FileOffered)]
+    return tuple(label for item in kept if getattr(item.fact, "action", "") == fact.action for label in item.files)
 
 
 def _head(heard: Heard, turn: Turn) -> str:
@@ -222,6 +240,8 @@ def _head(heard: Heard, turn: Turn) -> str:
             return f"{one_line(author.name)}{where}{whom}"
         case ControlPressed(author=author, verb=verb):
             return f"{one_line(author.name)} pressed {verb}"
+        case MessageDeleted(author=author) | MessageReacted(author=author):
+            return one_line(author.name)
         case SendClosed():
             return "A message of yours"
         case TimerFired():
@@ -236,8 +256,16 @@ def _words(heard: Heard, turn: Turn) -> str:
     fact = heard.fact
     name = work_names(turn).get(getattr(fact, "action", ""), "earlier work")
     match fact:
-        case MessageReceived(text=text) | ControlPressed(text=text) | ActionResponded(text=text):
+        case MessageReceived(text=text, files=files):
+            return "\n".join([*([text] if text else []), *(f"(the file {one.name})" for one in files)])
+        case ControlPressed(text=text) | ActionResponded(text=text):
             return text
+        case MessageDeleted():
+            return "(took a message back)"
+        case MessageReacted(emoji=emoji):
+            return one_line(emoji)
+        case FileOffered(file=file):
+            return f"{name} offers the file {file.name}"
         case ActionProgressed(text=text) | ActionAnswered(text=text):
             return f"{name}: {text}"
         case ClarificationRequested(text=text, options=options):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from brain.entries import Act, Decided, Speak, Steer, Wait
+from brain.entries import Act, Decided, React, Speak, Steer, Wait
 from brain.parts import Heard
 from brain.state import LaneState
 from brain.working import ActionView
@@ -52,7 +52,7 @@ class Shows:
         for item in heard:
             if isinstance(item.fact, MessageReceived | ControlPressed):
                 by_account.setdefault(item.fact.route.account, []).append(item.fact)
-        spoken = any(isinstance(decision, Speak) for decision in decided.decisions)
+        spoken = any(isinstance(decision, Speak | React) for decision in decided.decisions)
         passed_on = "" if spoken else _passed_on(decided)
         silence = "" if spoken or passed_on else _silence(decided)
         for account, facts in by_account.items():

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from brain import joining
+from brain import changes, joining
 from brain.emission import action_key, card_emission, emissions
 from brain.entries import (
     NOT_NEEDED,
@@ -39,6 +39,10 @@ from gateway.events import (
     ClarificationRequested,
     ControlPressed,
     Fact,
+    FileOffered,
+    MediumFact,
+    MessageDeleted,
+    MessageReacted,
     MessageReceived,
     Person,
     Ref,
@@ -47,6 +51,7 @@ from gateway.events import (
     TimerFired,
     identity_of,
 )
+from gateway.files import Attachment
 from gateway.journal import Emitted, Outgoing, Owned, Released, forget_emitted
 from gateway.record import decode, encode
 from gateway.seen import Identities, Seen
@@ -54,6 +59,7 @@ from gateway.seen import Identities, Seen
 EXCHANGES_KEPT, EXCHANGES_CUT_TO = 400, 300  # without a summary for so long, the oldest can only be recalled
 OVERHEARD_KEPT = 100
 CLOSED_SENDS_KEPT = 50
+FILES_KEPT = 200
 RECENT_KEPT = 60
 
 
@@ -83,6 +89,8 @@ class LaneState:
         self.outage = False  # the person was told that the model cannot be reached
         self.actions_made = 0
         self.live = 0  # rises whenever what is in flight looks different
+        self.files: dict[str, Attachment] = {}  # by their references, the newest last
+        self._files_made = 0
         self.carded = 0  # states of cards
         self.moved = ""  # the conversation in which it goes on
         self.left: list[Fact] = []  # what had to be decided somewhere else: when it moved, when an address was parted
@@ -113,6 +121,8 @@ class LaneState:
             identities=self._identities.freeze(),
             seen=self._seen.marks,
             timer=self.timer,
+            files=self.files,
+            files_made=self._files_made,
             carded=self.carded,
             moved=self.moved,
             left=self.left,
@@ -139,13 +149,14 @@ class LaneState:
         self.actions_made, self.messages, self.timer = kept.actions_made, kept.messages, kept.timer
         self.moved, self.left, self.joined, self.parted = kept.moved, kept.left, kept.joined, set(kept.parted)
         self.reached, self.recent, self.robot_turns = dict(kept.reached), kept.recent, kept.robot_turns
+        self.files, self._files_made = kept.files, kept.files_made
         self._identities, self._seen = Identities(kept.identities), Seen(kept.seen)
         self.carded = kept.carded
 
     # --- what may be asked -------------------------------------------------------------------------------------------
 
     def knows(self, fact: Fact) -> bool:
-        if isinstance(fact, MessageReceived | ControlPressed):
+        if isinstance(fact, MediumFact):
             return fact.identity in self._identities
         return fact.ref in self._seen
 
@@ -171,6 +182,8 @@ class LaneState:
         """Where a reply to it belongs: its own place, or for an action's fact the place of the request."""
         match heard.fact:
             case MessageReceived(route=route) | ControlPressed(route=route):
+                return route
+            case MessageDeleted(route=route) | MessageReacted(route=route):
                 return route
             case TimerFired():
                 return self.route
@@ -231,26 +244,64 @@ class LaneState:
         if not self.undecided:
             self.crashes = 0
         fact, control = taken.event, taken.attention == "control"
-        heard = Heard(label=self._label(fact), fact=fact, at=taken.at, control=control)
+        if isinstance(fact, MessageReceived) and self._identify(fact):
+            return
+        heard = Heard(label=self._label(fact), fact=fact, at=taken.at, control=control, files=self.keep_files(fact))
         self._charge(fact, taken.at)
-        if taken.attention == "keep":
-            if isinstance(fact, MessageReceived) or (isinstance(fact, SendClosed) and fact.outcome == "withdrawn"):
+        if isinstance(fact, changes.Change):
+            self.interrupts += changes.note(self, heard)
+        elif isinstance(fact, MessageReceived) and fact.edited:
+            self._edit(heard, fact, opens=taken.attention == "turn")
+        elif taken.attention == "keep":
+            withdrawn = isinstance(fact, SendClosed) and fact.outcome == "withdrawn"
+            if withdrawn or isinstance(fact, MessageReceived | FileOffered):
                 self.overheard.append(heard)
                 del self.overheard[:-OVERHEARD_KEPT]
-            return
-        if isinstance(fact, MessageReceived):
-            self.recent = [*self.recent[-RECENT_KEPT:], Opened(author=fact.author.address, at=fact.at)]
-            self.robot_turns = self.robot_turns + 1 if fact.robot else 0
-        self.undecided.append(heard)
-        if not control and not isinstance(fact, ActionProgressed):
-            self.interrupts += 1
+        else:
+            if isinstance(fact, MessageReceived):
+                self.recent = [*self.recent[-RECENT_KEPT:], Opened(author=fact.author.address, at=fact.at)]
+                self.robot_turns = self.robot_turns + 1 if fact.robot else 0
+            self.undecided.append(heard)
+            if isinstance(fact, MessageReceived):
+                changes.gather(self, fact)
+            if not control and not isinstance(fact, ActionProgressed):
+                self.interrupts += 1
+
+    def _identify(self, fact: MessageReceived) -> bool:
+        """True when it is only to be known as taken."""
+        self._identities.add(fact.identity)
+        return changes.says_nothing_new(fact, self)
+
+    def _edit(self, heard: Heard, fact: MessageReceived, *, opens: bool) -> None:
+        if not changes.replace(self, heard, opens=opens):
+            self.messages += 1
+            original = changes.known(fact.message, self)
+            about = original.label if original else ""
+            text = original.fact.text if original and isinstance(original.fact, MessageReceived) else fact.before
+            fresh = msgspec.structs.replace(heard, label=f"m{self.messages}", about=about, before=text)
+            (self.undecided if opens else self.overheard).append(fresh)
+        self.interrupts += opens
+
+    def keep_files(self, fact: Fact) -> tuple[str, ...]:
+        """A reference for each that is here."""
+        files = (
+            fact.files if isinstance(fact, MessageReceived) else (fact.file,) if isinstance(fact, FileOffered) else ()
+        )
+        labels = []
+        for file in files:
+            if file.is_here:
+                self._files_made += 1
+                labels.append(f"f{self._files_made}")
+                self.files[labels[-1]] = file
+        for label in list(self.files)[:-FILES_KEPT]:
+            del self.files[label]
+        return tuple(labels)
 
     def _label(self, fact: Fact) -> str:
         """Notes the fact, and answers with its short reference."""
         match fact:
-            case MessageReceived():
-                self._identities.add(fact.identity)
-                self.messages += 1
+            case MessageReceived(edited=edited):
+                self.messages += not edited  # of an edit it is known later whether it is a message of its own
                 self.routes.pop(fact.route.medium, None)
                 self.routes[fact.route.medium] = fact.route
                 self._reach(fact)
@@ -260,6 +311,9 @@ class LaneState:
                 self._identities.add(fact.identity)
                 self.turns_alone = 0
                 return fact.action
+            case MessageDeleted() | MessageReacted():
+                self._identities.add(fact.identity)
+                return "change"
             case SendClosed():
                 self._seen.add(fact.ref)
                 self._close_send(fact)
@@ -315,7 +369,7 @@ class LaneState:
             self._follow(decision, decided)
         for item in outgoing:
             if isinstance(item.body, Send):
-                self.sends[item.ref] = SendView(route=item.body.route, text=item.body.text)
+                self.sends[item.ref] = SendView(route=item.body.route, text=_shown(item.body))
         self.outgoing += outgoing
         self.exchanges.append(Exchange(heard=heard, decided=decided))
         self.weight += weight_of(self.exchanges[-1])
@@ -375,6 +429,10 @@ class LaneState:
                 )
             case _:
                 pass
+
+
+def _shown(send: Send) -> str:
+    return " ".join(part for part in (send.text or send.reaction, *(f"[{file.name}]" for file in send.files)) if part)
 
 
 class Turn(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from brain import prompt
-from brain.entries import Act, Decision, Recalled, Speak, Steer, Summarised, Wait, Withdraw
+from brain.entries import Act, Decision, React, Recalled, Speak, Steer, Summarised, Wait, Withdraw
 from brain.parts import Exchange, weight_of
 from brain.quoting import indented
 from brain.state import LaneState
@@ -105,6 +105,8 @@ def _lines(exchange: Exchange, state: LaneState, frame: prompt.Frame) -> Iterato
 
 def _decision(decision: Decision, state: LaneState) -> str:
     match decision:
+        case React(emoji=emoji):
+            return f"You put {emoji}"
         case Act(name=name, query=query):
             return f"You started {name}: {indented(query)}"
         case Steer(verb=verb, action=key, text=text):

@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import msgspec
+
 from brain.entries import Steering
 from brain.rights import Rights
 from brain.state import Turn
@@ -19,7 +21,11 @@ from gateway.record import Record
 MANY = 20
 _NOT_NAME = re.compile(r"[^a-z0-9]+")
 
-Kind = Literal["send_message", "wait", "act", "recall"] | Steering
+REACTS = ("telegram", "slack")  # mediums on which an emoji can be put to a message
+EMOJIS = ("👍", "👎", "❤", "🎉", "👀", "🙏", "😁", "🤔", "👌", "🔥", "😢", "💯")
+LISTS = ("attach", "files")
+
+Kind = Literal["send_message", "react", "wait", "act", "recall"] | Steering
 
 ABOUT: dict[Steering, str] = {
     "interject": "Pass a correction or a follow-up to {what}.",
@@ -62,7 +68,16 @@ def legal(turn: Turn, rights: Rights, askers: Sequence[Person]) -> tuple[Legal, 
         tools += _fixed(can)
     else:
         tools += [tool for action, verbs in can for tool in _own(action, verbs)]
+    if turn.state.files:
+        tools = [_with_files(tool) for tool in tools]
+    if any(medium in REACTS for medium in turn.state.routes):
+        tools.append(_REACT)
     return tuple(tools)
+
+
+def _with_files(tool: Legal) -> Legal:
+    takes = {"send_message": "attach", "act": "files", "interject": "files", "answer": "files"}.get(tool.kind)
+    return msgspec.structs.replace(tool, optional=(*tool.optional, takes)) if takes else tool
 
 
 def render(tools: tuple[Legal, ...]) -> list[Tool]:
@@ -100,6 +115,16 @@ _ACT = Legal(
     "persist (default true): it stays for follow-ups.",
     required=("query",),
     optional=("name", "persist", "for_message"),
+)
+
+
+_REACT = Legal(
+    name="react",
+    kind="react",
+    about="Put an emoji to a message, instead of words. to: its reference, if not the last.",
+    required=("emoji",),
+    optional=("to",),
+    choices={"emoji": EMOJIS},
 )
 
 
@@ -174,6 +199,8 @@ def _function(tool: Legal) -> dict[str, Any]:
 def _property(name: str, tool: Legal) -> dict[str, Any]:
     if name == "persist":
         return {"type": "boolean"}
+    if name in LISTS:
+        return {"type": "array", "items": {"type": "string"}}
     if name in tool.choices:
         return {"type": "string", "enum": list(tool.choices[name])}
     return {"type": "string"}

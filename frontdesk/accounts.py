@@ -14,7 +14,7 @@ from gateway.addresses import journal_key
 from gateway.broker.protocol import Broker
 from gateway.events import MediumFact, identity_of
 from gateway.holding import Guard, Role
-from gateway.journal import publish
+from gateway.journal import publish, store_blob
 from gateway.live import LiveSignal
 from gateway.outbox import Outbox
 from gateway.record import decode
@@ -107,7 +107,9 @@ class Accounts:
         broker.signal(live.AGAIN, b"")
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(medium.receive(publish_fact), name=f"receive {medium.account}")
+                group.create_task(
+                    medium.receive(publish_fact, partial(store_blob, broker)), name=f"receive {medium.account}"
+                )
                 group.create_task(Outbox(broker, medium, guard, self._worker).run(), name=f"send {medium.account}")
                 group.create_task(_show(medium, signals), name=f"show {medium.account}")
                 if medium.name == "local":

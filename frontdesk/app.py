@@ -7,17 +7,22 @@ the brain, and all run actions.
 
 import asyncio
 import gc
-import logging
 import os
 import socket
-from collections.abc import Collection, Coroutine
+import sqlite3
+from collections.abc import AsyncIterator, Collection, Coroutine
+from contextlib import asynccontextmanager
+from functools import partial
 
 from actors.sharing import role_of
 from actors.supervisor import ActionHost
 from brain.history import Recalls
 from brain.manager import Manager
 from brain.purse import Caps
+from frontdesk import control
 from frontdesk.accounts import Accounts
+from frontdesk.crew import Crew
+from frontdesk.erasing import erase_here
 from frontdesk.parts import Parts
 from frontdesk.people import Directory, contacts
 from frontdesk.reaching import reach
@@ -25,18 +30,18 @@ from frontdesk.store import ROLES, is_shared, machine_of, open_broker
 from frontdesk.upkeep import keeper, keeper_key
 from frontdesk.work import Actors
 from gateway import live
-from gateway.broker.protocol import Broker
+from gateway.addresses import Address
+from gateway.broker.protocol import Broker, Unconfirmed
 from gateway.clock import utc_now
 from gateway.holding import Guard, Role, supervise
+from gateway.keeping import ViewsFailed
 from gateway.notes import Notes
+from gateway.record import Undecodable
 from gateway.settings import Settings
 from mediums.medium import Medium
 
-log = logging.getLogger(__name__)
-
 LEASE_SECONDS = 10.0
 SHARED_LEASE_SECONDS = 2.0  # whoever takes over waits for it; whole seconds
-STOP_SECONDS = 8.0
 
 
 class App:
@@ -56,27 +61,48 @@ class App:
         return self._actors.host if self._actors is not None else None
 
     async def run(self) -> None:
-        """Until cancelled; then every role ends cleanly, within STOP_SECONDS. Raises BrokerUnusable."""
+        """Until cancelled; then every role ends cleanly. Raises BrokerUnusable."""
         broker = self.broker = await open_broker(self.settings, self.parts.operator)
-        tasks = [asyncio.create_task(role, name=name) for name, role in self._roles(broker).items()]
-        gc.freeze()  # what was imported stays: a full collection that walked it took 34 ms
-        tasks.append(asyncio.create_task(self.directory.follow(broker), name="who is who"))
-        self.parts.started()
+        crew = Crew(partial(self._roles, broker))
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in tasks:
-                if task.done():
-                    task.result()
+            async with self._controlled(broker, crew):
+                await crew.run(self._started)
         finally:
-            for task in tasks:
-                task.cancel()
-            _, late = await asyncio.wait(tasks, timeout=STOP_SECONDS)
-            if late:
-                log.error("did not stop in %.0f s: %s", STOP_SECONDS, [task.get_name() for task in late])
             await broker.close()
 
+    def _started(self) -> None:
+        gc.freeze()  # what was imported stays: a full collection that walked it took 34 ms
+        self.parts.started()
+
+    @asynccontextmanager
+    async def _controlled(self, broker: Broker, crew: Crew) -> AsyncIterator[None]:
+        """What the command line may ask of it meanwhile."""
+        store = self.settings.store.path
+        if not is_shared(self.settings):
+            async with control.answering(store, partial(self._answer, broker, crew)):
+                yield
+            return
+        keeping_away = asyncio.create_task(control.keep_away_when_asked(broker, crew), name="control")
+        try:
+            yield
+        finally:
+            keeping_away.cancel()
+            await asyncio.wait({keeping_away})
+
+    async def _answer(self, broker: Broker, crew: Crew, asked: control.Asked) -> control.Answered:
+        if asked.what != "erase":
+            return control.Answered(well=False, text=f"This gateway does not know how to {asked.what}.")
+        try:
+            person = Address.parse(asked.about)
+            async with crew.away():
+                text = await erase_here(broker, self.settings, person)
+        except (ValueError, ViewsFailed, Undecodable, Unconfirmed, sqlite3.Error, OSError) as error:
+            return control.Answered(well=False, text=str(error))
+        return control.Answered(well=True, text=text)
+
     def _roles(self, broker: Broker) -> dict[str, Coroutine[None, None, None]]:
-        """By the key of their lease."""
+        """By the key of their lease; and what only follows."""
+        self.directory = Directory(self.settings)
         roles: dict[str, Role] = {}
         settings, shared = self.settings, is_shared(self.settings)
         machine = machine_of(settings.store.path)
@@ -90,7 +116,8 @@ class App:
         if {"brain", "actors"} & {*self.roles}:  # whoever looks into the views
             roles[keeper_key(settings)] = keeper(broker, settings).run
         seconds = SHARED_LEASE_SECONDS if shared else LEASE_SECONDS
-        return {key: supervise(broker, key, seconds, work) for key, work in roles.items()}
+        held = {key: supervise(broker, key, seconds, work) for key, work in roles.items()}
+        return {**held, "who is who": self.directory.follow(broker)}
 
     async def _brain(self, broker: Broker, guard: Guard) -> None:
         model = self.settings.model

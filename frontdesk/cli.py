@@ -5,7 +5,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -149,16 +149,6 @@ def merge(config: Path | None, name: str, into: str) -> None:
     _look(config, "people", shlex.join(["merge", name, into]))
 
 
-def _store(config: Path | None) -> Path:
-    """The file that search, rebuild, erase and backup work on."""
-    settings = _settings(config)
-    if settings.broker.url != "sqlite":
-        raise click.ClickException(
-            f'this works on the file of [broker] url = "sqlite" alone; here {settings.broker.url} keeps everything.'
-        )
-    return settings.store.path
-
-
 @main.command()
 @config_option
 @click.argument("text")
@@ -212,11 +202,10 @@ def rebuild(config: Path | None) -> None:
 @click.argument("address")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def erase(config: Path | None, address: str, yes: bool) -> None:
-    """Erase what ADDRESS (telegram:42) said, and what was made of it, for good. The gateway must not run."""
-    from frontdesk.erase import erase as erase_person
-    from frontdesk.people import key_of
+    """Erase what ADDRESS (telegram:42) said, and what was made of it, for good, also while the gateway runs."""
+    from frontdesk.erasing import erase_person
     from gateway.addresses import Address
-    from gateway.broker.sqlite_file import StoreUnusable
+    from gateway.broker.protocol import BrokerUnusable, Stale, Unconfirmed
     from gateway.keeping import ViewsFailed
     from gateway.record import Undecodable
 
@@ -224,14 +213,10 @@ def erase(config: Path | None, address: str, yes: bool) -> None:
         person = Address.parse(address)
         if not yes:
             click.confirm(f"Erase all that {person} said, and the work done for them? It cannot be undone", abort=True)
-        settings, store = _settings(config), _store(config)
-        report = asyncio.run(erase_person(store, person, asyncio.run(key_of(settings, person))))
-    except (ValueError, StoreUnusable, ViewsFailed, Undecodable) as error:
+        text = asyncio.run(erase_person(_settings(config), person))
+    except (ValueError, BrokerUnusable, Stale, Unconfirmed, ViewsFailed, Undecodable) as error:
         raise click.ClickException(str(error)) from error
-    click.echo(
-        f"Erased: {report.messages} messages of {person} and what was made of them ({report.entries} entries, "
-        f"{report.workspaces} workspaces). Backups that were made before still hold them."
-    )
+    click.echo(text)
 
 
 @main.command()
@@ -274,6 +259,7 @@ def packages(config: Path | None, again: bool) -> None:
 @main.command(name="eval")
 @config_option
 @click.option("--model", default=None, help="Another one than the settings', with its key and address.")
+@click.option("--tool-calls", type=click.Choice(["native", "schema"]), default=None, help="Else as the settings say.")
 @click.option("--scenarios", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Others than our own.")
 @click.option("--half", type=click.Choice(["tuning", "held-out"]), default=None, help="Only one half of them.")
 @click.option("--parallel", type=click.IntRange(0, 64), default=0, help="At once; by itself what suits the server.")
@@ -282,6 +268,7 @@ def packages(config: Path | None, again: bool) -> None:
 def evaluation(
     config: Path | None,
     model: str | None,
+    tool_calls: Literal["native", "schema"] | None,
     scenarios: Path | None,
     half: str | None,
     parallel: int,
@@ -292,7 +279,13 @@ def evaluation(
     from frontdesk.evaluation.command import CannotEvaluate, Options, evaluate
 
     options = Options(
-        model=model, scenarios=scenarios, half=half or "", parallel=parallel, again=again, as_json=as_json
+        model=model,
+        tool_calls=tool_calls,
+        scenarios=scenarios,
+        half=half or "",
+        parallel=parallel,
+        again=again,
+        as_json=as_json,
     )
     try:
         sys.exit(asyncio.run(evaluate(_settings(config), options)))

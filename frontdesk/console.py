@@ -11,14 +11,15 @@ from brain import prompt
 from brain.contacts import Contacts, owner
 from brain.controls import status
 from brain.emission import ref_of
-from brain.entries import Act, Decided, Decision, LaneEntry, Recalled, Speak, Steer, Wait, Withdraw
+from brain.entries import Act, Decided, Decision, LaneEntry, React, Recalled, Speak, Steer, Wait, Withdraw
 from brain.parts import Exchange, Heard
 from brain.state import LaneState
 from brain.working import ActionView
 from frontdesk.orders import Orders
 from gateway.broker.protocol import Broker
 from gateway.events import MessageReceived, Ref, identity_of
-from gateway.journal import Folding, Follower, unstamped
+from gateway.folding import Folding
+from gateway.journal import Follower, unstamped
 
 TURNS_SHOWN = 3
 
@@ -145,7 +146,10 @@ def _decision(decision: Decision, state: LaneState, ref: Ref) -> str:
         case Speak(route=route, text=text):
             send = state.sends.get(ref)
             end = f", {send.outcome or 'on its way'}" if send else ", its end is no longer kept"
-            return f"**said** on {route.medium}{end}: {text[:300]}"
+            attached = "".join(f" [{file.name}]" for file in decision.files)
+            return f"**said** on {route.medium}{end}: {text[:300]}{attached}"
+        case React(route=route, emoji=emoji):
+            return f"**put** {emoji} on {route.medium}"
         case Wait(reason=reason):
             return f"**stayed silent**: {reason}"
         case Act(name=name, query=query, by=by):

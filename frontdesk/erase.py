@@ -1,8 +1,8 @@
-"""The erasure of what one person said, for good: from the journals, the views, the room and the workspaces.
+"""The erasure of what one person said, for good: from the journals, the views, the room, the blobs and the workspaces.
 
-This is the one exception to append-only, and it is made only while no gateway runs: no fold may remember what is gone.
-Everything is worked out and read back as what it must be before the first byte is changed. It can be cut off and done
-again: what is erased already is found again by its identity.
+This is the one exception to append-only, and it is made only while nobody holds anything: no fold may remember what is
+gone. Everything is worked out and read back as what it must be before the first byte is changed. It can be cut off and
+done again: what is erased already is found again by its identity.
 """
 
 import asyncio
@@ -15,44 +15,26 @@ from typing import Any
 
 import msgspec
 
-from actors.entries import ActionEntry
-from actors.frozen import ActionFrozen
 from actors.sandbox.host import Sandbox
 from actors.sandbox.isolation.bare import Bare
-from brain.entries import LaneEntry
-from brain.parts import LaneFrozen
-from frontdesk.tombstones import NAME, TOMBSTONE, Erased, authors
+from frontdesk.quotes import quotes_of
+from frontdesk.rewriting import Changed, kind_of, rewrite
+from frontdesk.store import workspaces
+from frontdesk.tombstones import NAME, TOMBSTONE, Erased, authors, said_in
 from frontdesk.upkeep import rebuild_with, views_file
 from gateway import views
 from gateway.addresses import Address
-from gateway.broker.protocol import Stored
+from gateway.broker.protocol import Broker, Stored
 from gateway.broker.sqlite import SqliteBroker
 from gateway.broker.sqlite_file import shrink
 from gateway.events import ActionCommand, Fact, OutboxCommand
-from gateway.journal import unstamped
-from gateway.keeping import snapshot_part
+from gateway.folding import snapshot_part, unstamped
 from gateway.notes import NoteAdded, NoteErased, notes_subject
-from gateway.outbox_state import Entry as OutboxEntry
-from gateway.outbox_state import OutboxFrozen
 from gateway.people import ChangePeople
 from gateway.record import Record, decode, encode
 from gateway.seen import erased
 from gateway.snapshots import Gathering, Snapshot, cut
-from mediums.local.room import Entry as RoomEntry
-from mediums.local.room import RoomFrozen
 
-ENTRIES: dict[str, Any] = {
-    "log.lane.": LaneEntry | Snapshot,
-    "log.act.": ActionEntry | Snapshot,
-    "log.out.": OutboxEntry | Snapshot,
-    "log.room.": RoomEntry | Snapshot,
-}
-FROZEN: dict[str, Any] = {
-    "log.lane.": LaneFrozen,
-    "log.act.": ActionFrozen,
-    "log.out.": OutboxFrozen,
-    "log.room.": RoomFrozen,
-}
 WORDS: dict[str, Any] = {
     notes_subject(""): NoteAdded | NoteErased,
     "evt.": Fact | ChangePeople,
@@ -65,36 +47,46 @@ class Report(Record, frozen=True, kw_only=True):
     messages: int
     entries: int
     workspaces: int
+    blobs: int = 0
 
 
 async def erase(store: Path, address: Address, person: str = "") -> Report:
-    """`person` is the key of who has that address: their notes go, from whichever address they came.
-
-    Raises StoreUnusable (a gateway is running), ViewsFailed, Undecodable (nothing was changed).
-    """
+    """Of a file that no gateway has. Raises StoreUnusable (one has it), ViewsFailed, Undecodable (nothing changed)."""
     broker = SqliteBroker(store)
     try:
-        journals = {
-            name: await broker.read(name)
-            for pattern in ("log.>", "evt.>", "cmd.>")
-            for name in await broker.subjects(pattern)
-        }
-        known = _known(store, address, journals)
-        known.notes = notes_subject(person) if person else ""
-        changed = [pair for name, entries in journals.items() for pair in _rewritten(known, name, entries)]
-        for old, new in changed:
-            _check(old.subject, new)
-        for old, new in changed:
-            await broker.rewrite(old.subject, old.sequence, new)
-        if views.path_of(store).exists():
-            await asyncio.to_thread(_erase_rows, views.path_of(store), known)
-        await rebuild_with(broker, views_file(store))
-        workspaces = await _erase_workspaces(store, known)
+        report = await erase_from(broker, store, address, person)
     finally:
         await broker.close()
-    for path in (store, views.path_of(store)):
-        await asyncio.to_thread(shrink, path)
-    return Report(messages=len(known.identities), entries=len(changed), workspaces=workspaces)
+    await asyncio.to_thread(shrink, store)
+    return report
+
+
+async def erase_from(broker: Broker, store: Path, address: Address, person: str = "") -> Report:
+    """While nobody holds anything. `person` is the key of who has that address: their notes go, from whichever address
+    they came. The views and workspaces are those beside `store`. Raises ViewsFailed, Undecodable (nothing was changed).
+    """
+    journals = {
+        name: await broker.read(name)
+        for pattern in ("log.>", "evt.>", "cmd.>")
+        for name in await broker.subjects(pattern)
+    }
+    known = _known(store, address, journals)
+    known.notes = notes_subject(person) if person else ""
+    changes = [change for name, entries in journals.items() if (change := _changed(known, name, entries)).new]
+    for change in changes:
+        for data in change.new.values():
+            _check(change.subject, data)
+    await rewrite(broker, changes)
+    if views.path_of(store).exists():
+        await asyncio.to_thread(_erase_rows, views.path_of(store), known)
+    await rebuild_with(broker, views_file(store))
+    await asyncio.to_thread(shrink, views.path_of(store))
+    return Report(
+        messages=len(known.identities),
+        entries=sum(len(change.new) for change in changes),
+        workspaces=await _erase_workspaces(store, known),
+        blobs=await _erase_blobs(broker, known),
+    )
 
 
 # --- what is theirs --------------------------------------------------------------------------------------------------
@@ -115,7 +107,18 @@ def _known(store: Path, address: Address, journals: dict[str, list[Stored]]) -> 
         before = known.size
         for name, found in trees.items():
             known.collect(found, name.removeprefix("log.lane.") if name.startswith("log.lane.") else "")
+    heard = sorted({*said_in([*trees.values()]), *_said_rows(views.path_of(store))})
+    known.quotes = quotes_of((who == known.user, text) for _, who, text in heard)
     return known
+
+
+def _said_rows(path: Path) -> set[tuple[str, tuple[str, str], str]]:
+    """What people said, as the views still have it: when, who, the text."""
+    if not path.exists():
+        return set()
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        rows = db.execute("select at, who, text from messages where who != '' and text != ?", (TOMBSTONE,)).fetchall()
+    return {(at, (who.partition(":")[0], who.partition(":")[2]), text) for at, who, text in rows}
 
 
 def _rows(path: Path, address: Address) -> tuple[set[tuple[str, tuple[str, str]]], set[str]]:
@@ -146,25 +149,28 @@ def _trees(entries: list[Stored]) -> Iterator[tuple[list[Stored], Any]]:
 # --- the journals ----------------------------------------------------------------------------------------------------
 
 
-def _rewritten(known: Erased, subject: str, entries: list[Stored]) -> Iterator[tuple[Stored, bytes]]:
+def _changed(known: Erased, subject: str, entries: list[Stored]) -> Changed:
     conversation = subject.removeprefix("log.lane.") if subject.startswith("log.lane.") else ""
     whole = known.is_whole(subject)
-    kept = set()
-    for stored, tree in _trees(entries):
+    trees = [*_trees(entries)]
+    steered = subject.startswith("log.act.") and known.speaks_in([tree for _, tree in trees])
+    kept, changed = set[int](), dict[int, bytes]()
+    for stored, tree in trees:
         kept |= {one.sequence for one in stored}
-        new = known.blank(tree) if whole else known.written(tree, conversation)
+        new = known.blank(tree) if whole else known.written(tree, conversation, steered=steered)
         if new != tree:
-            if snapshot_part(stored[0]) is not None:
-                decode(encode(new), next(kind for prefix, kind in FROZEN.items() if subject.startswith(prefix)))
-            yield from zip(stored, _packed(stored, new), strict=True)
+            if snapshot_part(stored[0]) is not None and (found := kind_of(subject)):
+                decode(encode(new), found[1].frozen)
+            changed |= zip((one.sequence for one in stored), _packed(stored, new), strict=True)
     for torn in (one for one in entries if one.sequence not in kept):  # parts of a snapshot that never was one
         epoch, nonce, _ = msgspec.json.decode(torn.data)
-        yield torn, encode((epoch, nonce, Snapshot(part=10**6, parts=10**6, data=b"")))
+        changed[torn.sequence] = encode((epoch, nonce, Snapshot(part=10**6, parts=10**6, data=b"")))
+    return Changed(subject=subject, entries=entries, new=changed)
 
 
 def _is_stamped(subject: str) -> bool:
-    """Notes have many writers, and no epoch."""
-    return subject.startswith("log.") and not subject.startswith(notes_subject(""))
+    """Others that begin with `log.` (notes, `gateway.fed`) have no holder, and no epoch."""
+    return kind_of(subject) is not None
 
 
 def _packed(stored: list[Stored], tree: Any) -> list[bytes]:
@@ -178,9 +184,8 @@ def _packed(stored: list[Stored], tree: Any) -> list[bytes]:
 
 def _check(subject: str, data: bytes) -> None:
     """Raises Undecodable."""
-    for prefix, union in ENTRIES.items():
-        if subject.startswith(prefix):
-            unstamped(Stored(subject=subject, sequence=0, data=data), union)
+    if (found := kind_of(subject)) is not None:
+        unstamped(Stored(subject=subject, sequence=0, data=data), found[1].entries)
     for prefix, words in WORDS.items():
         if subject.startswith(prefix):
             decode(data, words)
@@ -193,12 +198,14 @@ def _erase_rows(path: Path, known: Erased) -> None:
     """Also those whose entries a snapshot has replaced; all others are made anew afterwards."""
     who = ":".join(known.user)
     with closing(sqlite3.connect(path)) as db, db:
-        for number, row_id, author, conversation, covers in db.execute(
-            "select number, id, who, conversation, covers from messages"
+        for number, row_id, author, conversation, covers, text in db.execute(
+            "select number, id, who, conversation, covers, text from messages"
         ).fetchall():
             theirs = author == who or conversation in known.conversations
             answers = known.identities & {*covers.split("\n")}
             if not (theirs or answers or row_id in known.identities):
+                if (unquoted := known.quotes.without(text)) != text:
+                    db.execute("update messages set text = ? where number = ?", (unquoted, number))
                 continue
             db.execute(
                 "update messages set id = ?, text = ?, name = ?, covers = ? where number = ?",
@@ -207,11 +214,14 @@ def _erase_rows(path: Path, known: Erased) -> None:
         db.execute(
             "update actions set name = ?, query = ?, result = ? where who = ?", (NAME, TOMBSTONE, TOMBSTONE, who)
         )
+        for number, *texts in db.execute("select number, query, result from actions").fetchall():
+            if (without := [known.quotes.without(text) for text in texts]) != texts:
+                db.execute("update actions set query = ?, result = ? where number = ?", (*without, number))
         db.execute("insert into messages_fts(messages_fts) values ('rebuild')")
 
 
 def _workspaces(store: Path, known: Erased) -> list[Path]:
-    folder = store.resolve().parent / f"{store.name}.actions"
+    folder = workspaces(store)
     return [one for one in folder.iterdir() if known.has_action(one.name)] if folder.is_dir() else []
 
 
@@ -222,3 +232,11 @@ async def _erase_workspaces(store: Path, known: Erased) -> int:
         await Sandbox(one, lambda _: None, Bare()).kill()
         await asyncio.to_thread(shutil.rmtree, one)
     return len(theirs)
+
+
+async def _erase_blobs(broker: Broker, known: Erased) -> int:
+    """What nothing that stays names any more."""
+    unnamed = {*await broker.blobs()} - known.blobs
+    for digest in unnamed:
+        await broker.forget_blob(digest)
+    return len(unnamed)

@@ -10,9 +10,8 @@ from brain.people import PeopleEntry, PeopleState
 from gateway import live
 from gateway.addresses import Address
 from gateway.broker.protocol import Broker, Unconfirmed
-from gateway.broker.sqlite import SqliteBroker
 from gateway.events import Person
-from gateway.journal import Follower, fold_stored
+from gateway.journal import Follower
 from gateway.people import BOOK
 from gateway.settings import Settings
 
@@ -58,15 +57,6 @@ class Directory:
             unwatch()
 
 
-async def key_of(settings: Settings, address: Address) -> str:
-    """As it is stored, while no gateway runs. Raises StoreUnusable, Unconfirmed, Undecodable."""
-    broker = SqliteBroker(settings.store.path)
-    try:
-        return contacts(settings, await fold_stored(broker, BOOK, PeopleState(), PeopleEntry)).key_of(address)
-    finally:
-        await broker.close()
-
-
 def people(settings: Settings) -> list[Contact]:
     """The contacts; the owner also has the local page and terminal. Without an owner, whoever is local is it."""
     found = [
@@ -77,6 +67,8 @@ def people(settings: Settings) -> list[Contact]:
             addresses=one.addresses,
             timezone=str(one.timezone or settings.assistant.timezone),
             language=one.language,
+            quiet_hours=one.quiet_hours,
+            urgent_questions=one.urgent_questions,
         )
         for one in settings.contacts
     ]

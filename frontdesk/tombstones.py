@@ -2,14 +2,19 @@
 
 It works on entries as the JSON that they are stored as, so that one set of rules serves all journals and their
 snapshots. What goes is every text that the person said, that was said to them, or that the work they asked for
-produced. What stays is that something was there, when and where, by whom, and what it led to: the folds need that. The
-identity of a message becomes a digest: it is still known as taken.
+produced; and the quotes of it wherever else they stand (`frontdesk.quotes`). What stays is that something was there,
+when and where, by whom, and what it led to: the folds need that. The identity of a message becomes a digest: it is
+still known as taken.
 """
 
+import re
+from collections.abc import Iterator
 from typing import Any, TypeGuard
 
 import msgspec
 
+from actors.transcript import SUMMARY
+from frontdesk.quotes import Quotes
 from gateway.seen import erased
 
 TOMBSTONE = "(erased)"
@@ -22,6 +27,8 @@ _STRUCTURE = """
     met only winding_up remind_at expires_at word_at idle_since children reminded nonce of
 """
 STAYS = frozenset(_STRUCTURE.split())  # fields; where one holds a whole struct, that is looked into all the same
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_SUMMARY = SUMMARY.partition("{")[0]
 
 
 class Erased(msgspec.Struct):
@@ -33,6 +40,8 @@ class Erased(msgspec.Struct):
     actions: set[str] = msgspec.field(default_factory=set)  # asked for by them
     conversations: set[str] = msgspec.field(default_factory=set)  # private, and only theirs
     notes: str = ""  # the journal of theirs
+    blobs: set[str] = msgspec.field(default_factory=set)  # that what stays names
+    quotes: Quotes = msgspec.field(default_factory=Quotes)  # of what they said, wherever it stands
 
     @property
     def size(self) -> int:
@@ -87,20 +96,55 @@ class Erased(msgspec.Struct):
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    def written(self, node: Any, conversation: str) -> Any:
-        """The same, with what is theirs blanked."""
+    def written(self, node: Any, conversation: str, *, steered: bool = False, key: str = "") -> Any:
+        """The same, with what is theirs blanked. `steered`: they spoke to the work of somebody else that this is about,
+        and so a summary of it goes too. `key` is the field that the node is the value of."""
         if isinstance(node, str):
-            return erased(node) if node in self.identities else node
+            return self._written_text(node, key)
         if isinstance(node, list):
             if len(node) == 2 and is_ref(node[0]) and self._answers(node[0]):  # a send in a conversation's memory
                 return [node[0], self.blank(node[1])]
-            return [self.written(one, conversation) for one in node]
+            if is_ref(node):
+                return node
+            return [self.written(one, conversation, steered=steered, key=key) for one in node]
         if isinstance(node, dict):
             conversation = _where(node, conversation)
-            if self._goes(node, conversation):
+            if self._goes(node, conversation) or (steered and _is_summary(node)):
                 return self.blank(node)
-            return {key: self.written(value, conversation) for key, value in node.items()}
+            return {name: self.written(value, conversation, steered=steered, key=name) for name, value in node.items()}
         return node
+
+    def _written_text(self, text: str, key: str) -> str:
+        if text in self.identities:
+            return erased(text)
+        self.blobs.update(_DIGEST.findall(text))
+        if key in STAYS or key == "name":
+            return text
+        if key == "arguments":  # always the text of a JSON object
+            arguments = msgspec.json.decode(text)
+            new = self.unquoted(arguments)
+            return text if new == arguments else msgspec.json.encode(new).decode()
+        return self.quotes.without(text)
+
+    def unquoted(self, node: Any) -> Any:
+        """Of any shape."""
+        if isinstance(node, str):
+            return self.quotes.without(node)
+        if isinstance(node, list):
+            return [self.unquoted(one) for one in node]
+        if isinstance(node, dict):
+            return {key: self.unquoted(value) for key, value in node.items()}
+        return node
+
+    def speaks_in(self, node: Any) -> bool:
+        """Whether a word of theirs is in it."""
+        if isinstance(node, list):
+            return any(self.speaks_in(one) for one in node)
+        if not isinstance(node, dict):
+            return False
+        if self._is_theirs(node, "author") or self._is_theirs(node, "by"):
+            return True
+        return any(self.speaks_in(one) for one in node.values())
 
     def _goes(self, node: dict[str, Any], conversation: str) -> bool:
         if self._is_theirs(node, "author") or self._is_theirs(node, "by"):
@@ -147,6 +191,9 @@ class Erased(msgspec.Struct):
         if isinstance(node, dict):
             if key in ("waits", "handles"):
                 return node
+            if "name" in node and "digest" in node:  # a file: its reference stays taken, and leads to nothing
+                told = {key: TOMBSTONE for key in ("digest", "why") if node.get(key)}
+                return {**node, "name": NAME, **told}
             if node.get("type") == "NoteAdded":  # its number stays taken, and it is shown to nobody
                 return {**node, "text": "", "about": ""}
             is_call = "arguments" in node
@@ -187,6 +234,29 @@ def authors(node: Any) -> set[tuple[str, str]]:
     if "identity" in node and isinstance(author := node.get("author"), dict):
         found.add((author["address"]["medium"], author["address"]["user"]))
     return found
+
+
+def said_in(node: Any) -> Iterator[tuple[str, tuple[str, str], str]]:
+    """Every message of a person: when, who (medium and user), the text."""
+    if isinstance(node, list):
+        for one in node:
+            yield from said_in(one)
+    elif isinstance(node, dict):
+        if "identity" in node and isinstance(author := node.get("author"), dict):
+            address = author["address"]
+            for text in (node.get("text"), node.get("before")):
+                if isinstance(text, str) and text != TOMBSTONE:
+                    yield node.get("at", ""), (address["medium"], address["user"]), text
+        elif isinstance(by := node.get("by"), dict) and isinstance(text := node.get("text"), str) and text != TOMBSTONE:
+            yield node.get("at") or "", (by["address"]["medium"], by["address"]["user"]), text
+        for one in node.values():
+            yield from said_in(one)
+
+
+def _is_summary(node: dict[str, Any]) -> bool:
+    """What a model wrote in place of an older part of its transcript."""
+    content = node.get("content")
+    return node.get("type") == "Compacted" or (isinstance(content, str) and content.startswith(_SUMMARY))
 
 
 def is_ref(node: Any) -> TypeGuard[list[Any]]:

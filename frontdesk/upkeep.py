@@ -93,13 +93,18 @@ async def rebuild_with(broker: Broker, file: ViewsFile) -> int:
 
 
 def backup(settings: Settings, target: Path) -> list[Path]:
-    """Of both files and the blobs, also while a gateway runs; what was written. Raises BrokerUnusable, OSError.
-
-    The blobs come last: one that an entry speaks of was there before it.
-    """
+    """What was written. Raises BrokerUnusable, OSError."""
     store = settings.store.path
     if is_shared(settings):
         raise BrokerUnusable(_backup_of_streams(settings.broker.url, target, _views(store, target)))
+    return _backup_file(store, target)
+
+
+def _backup_file(store: Path, target: Path) -> list[Path]:
+    """Of both files and the blobs, also while a gateway runs; what was written. Raises StoreUnusable, OSError.
+
+    The blobs come last: one that an entry speaks of was there before it.
+    """
     blobs, copied = blobs_of(store), blobs_of(target)
     if copied.exists():
         raise sqlite_file.StoreUnusable(f"{copied} is there already: a backup goes into a new file.")

@@ -30,6 +30,7 @@ from gateway.broker.protocol import Broker, Shared, Unconfirmed
 from gateway.clock import utc_now
 from gateway.events import Person
 from gateway.holding import Guard
+from gateway.journal import store_blob
 from gateway.notes import Notes
 from gateway.settings import Settings
 
@@ -81,6 +82,8 @@ class Actors:
             told=packages.told(self._settings, choice) + actor_prompt.granted(signed),
             waiting=lambda key, after: cast(ActionHost, self.host).waiting(key, after),
             check=guard.check,
+            keep=partial(store_blob, self._broker),
+            blob=self._broker.get_blob,
             sandboxes=partial(sandboxes.running, folder),
         )
 

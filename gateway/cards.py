@@ -16,6 +16,9 @@ class Button(Record, frozen=True, kw_only=True):
     text: str
     press: str
 
+    def does(self, verb: PressVerb) -> bool:
+        return self.press.startswith(f"{verb}/")
+
 
 class Card(Record, frozen=True, kw_only=True):
     """`text` is Markdown. After one that has `ended` no other comes."""

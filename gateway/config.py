@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 
 from gateway.addresses import Address
+from gateway.quiet import QuietHours, quiet_hours
 from gateway.settings import (
     NOT_YET,
     BrokerUrl,
@@ -119,6 +120,7 @@ class _Reader:
             Listen: Listen.parse,
             MailAddress: mail_address,
             Path: self._path,
+            QuietHours: quiet_hours,
             Secret: Secret,
             ZoneInfo: _timezone,
             timedelta: duration,

@@ -9,6 +9,7 @@ from typing import Literal
 
 from gateway.addresses import Address, Route
 from gateway.cards import Card, PressVerb
+from gateway.files import Attachment
 from gateway.record import Record, Tagged
 
 
@@ -36,12 +37,22 @@ class Person(Record, frozen=True, kw_only=True):
 # --- facts -----------------------------------------------------------------------------------------------------------
 
 
+class Album(Record, frozen=True, kw_only=True):
+    """What belongs together though the platform tells it in pieces; `place` is their order."""
+
+    id: str
+    place: int
+
+
 class MessageReceived(Tagged, frozen=True, kw_only=True):
     """`identity` is the platform's own (account, kind, id, version), good for ever.
 
     `addressed` is False for what calls nobody here. `by_name` is False where only its place makes it addressed: a
     thread that the assistant takes part in, where people speak with each other too. `robot`: no person wrote it.
     `in_thread`: in a thread of replies, which whoever has spoken in it takes part in.
+
+    An edit is a version of its own, with the new words whole; `before` is what it said until then, where that is
+    known, and `edited` tells it from a message.
     """
 
     identity: str
@@ -54,6 +65,40 @@ class MessageReceived(Tagged, frozen=True, kw_only=True):
     by_name: bool = True
     robot: bool = False
     in_thread: bool = False
+    files: tuple[Attachment, ...] = ()
+    album: Album | None = None
+    edited: bool = False
+    before: str = ""
+
+    @property
+    def message(self) -> str:
+        """The same for all versions of it."""
+        return self.identity.rpartition("/")[0] or self.identity
+
+
+class MessageDeleted(Tagged, frozen=True, kw_only=True):
+    """Its author took it back. `message` is as in `MessageReceived`; the author is who wrote it."""
+
+    identity: str
+    message: str
+    route: Route
+    author: Person
+    at: datetime
+    private: bool = True
+
+
+class MessageReacted(Tagged, frozen=True, kw_only=True):
+    """Someone put an emoji to a message, or took it away. `own`: it is one of the assistant's."""
+
+    identity: str
+    message: str
+    route: Route
+    author: Person
+    at: datetime
+    emoji: str
+    removed: bool = False
+    own: bool = False
+    private: bool = True
 
 
 class ControlPressed(Tagged, frozen=True, kw_only=True):
@@ -125,6 +170,15 @@ class ActionResponded(Tagged, frozen=True, kw_only=True):
     usd: float = 0.0
 
 
+class FileOffered(Tagged, frozen=True, kw_only=True):
+    """An action has made a file for the person; whoever speaks with them sends it. Opens no turn."""
+
+    ref: Ref
+    conversation: str
+    action: str
+    file: Attachment
+
+
 class ClarificationRequested(Tagged, frozen=True, kw_only=True):
     """One call of the action is blocked on this. `question` is its id within the action.
 
@@ -191,32 +245,38 @@ ActionFact = (
     ActionChanged
     | ActionProgressed
     | ActionResponded
+    | FileOffered
     | ClarificationRequested
     | ClarificationClosed
     | ActionAnswered
     | ActionEnded
     | CommandRefused
 )
-MediumFact = MessageReceived | ControlPressed
+MediumFact = MessageReceived | MessageDeleted | MessageReacted | ControlPressed
 Fact = MediumFact | SendClosed | ActionFact | TimerFired
 
 
 def identity_of(fact: Fact) -> str:
     """By which a fact is taken once: the platform's own identity, or its ref."""
-    return fact.identity if isinstance(fact, MessageReceived | ControlPressed) else str(fact.ref)
+    return fact.identity if isinstance(fact, MediumFact) else str(fact.ref)
 
 
 # --- commands --------------------------------------------------------------------------------------------------------
 
 
 class Send(Tagged, frozen=True, kw_only=True):
-    """One whole message, in the model's Markdown; the medium splits it by its own units. Not sent after `until`."""
+    """One whole message, in the model's Markdown; the medium splits it by its own units. Not sent after `until`.
+
+    With `reaction` it is that emoji, put to the message that the route answers, and nothing else.
+    """
 
     ref: Ref
     conversation: str
     route: Route
     text: str
     until: datetime | None = None
+    files: tuple[Attachment, ...] = ()
+    reaction: str = ""
 
 
 class WithdrawSend(Tagged, frozen=True, kw_only=True):
@@ -265,6 +325,7 @@ class Start(Tagged, frozen=True, kw_only=True):
     persist: bool = True
     depth: int = 0
     only: str = ""
+    files: tuple[Attachment, ...] = ()
 
 
 class Interject(Tagged, frozen=True, kw_only=True):
@@ -277,6 +338,7 @@ class Interject(Tagged, frozen=True, kw_only=True):
     text: str
     via: str = ""
     at: datetime | None = None
+    files: tuple[Attachment, ...] = ()
 
 
 class Ask(Tagged, frozen=True, kw_only=True):
@@ -318,6 +380,7 @@ class Answer(Tagged, frozen=True, kw_only=True):
     by: Person
     question: str
     text: str
+    files: tuple[Attachment, ...] = ()
 
 
 ActionCommand = Start | Interject | Ask | Pause | Resume | Stop | Answer

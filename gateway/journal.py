@@ -3,22 +3,38 @@
 `write(decide)` is the kernel's only primitive: `decide` is pure, is given the newest state at the moment of writing,
 and answers with an entry, or with None to write nothing. So a condition ("not yet taken", "nothing new since", "still
 pending") and its entry are one step, with no lock. Callers may be cancelled; the writer never is, except when its
-holder stops. Entries are stored as `Stamped`: with the epoch of the ownership that wrote them, and a nonce by which
-their writer knows them again. Now and then the writer adds a snapshot of the fold (`gateway.snapshots`).
+holder stops. Now and then the writer adds a snapshot of the fold (`gateway.snapshots`).
 """
 
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic
 
-from gateway.broker.protocol import Broker, Deposed, Stale, Stored, TooLarge, Unconfirmed
-from gateway.events import ActionCommand, Fact, OutboxCommand, Ref
+from gateway.broker.protocol import Broker, Deposed, Stale, TooLarge, Unconfirmed
+from gateway.events import Ref
+from gateway.folding import (
+    Emitted,
+    Folding,
+    Follower,
+    Outgoing,
+    Owned,
+    Released,
+    S,
+    State,
+    fold,
+    fold_all,
+    fold_stored,
+    forget_emitted,
+    newest,
+    stamped,
+    unstamped,
+)
 from gateway.holding import Guard
-from gateway.record import Record, Tagged, decode, encode
-from gateway.snapshots import Gathering, Policy, Snapshot, cut
+from gateway.record import encode
+from gateway.snapshots import Policy, cut
 
 MAX_TRIES = 8  # of one append; then the holder stops, and the next one folds what is there
 FIRST_PAUSE_SECONDS = 0.01
@@ -29,43 +45,6 @@ class JournalClosed(Exception):
     """The journal's writer has ended, cleanly or not; whether the entry was stored shows when it is folded again."""
 
 
-class Owned(Tagged, frozen=True, kw_only=True):
-    worker: str
-
-
-class Released(Tagged, frozen=True, kw_only=True):
-    """A clean end: does not count towards poison."""
-
-
-class Emitted(Tagged, frozen=True, kw_only=True):
-    """All that follows from this journal up to here was published."""
-
-    through: Ref
-
-
-class Outgoing(Record, frozen=True, kw_only=True):
-    """What the fold says must be published: the same ref and body, whoever works it out and whenever."""
-
-    subject: str
-    ref: Ref
-    body: Fact | OutboxCommand | ActionCommand
-
-
-class State(Protocol):
-    """A fold: mutable behind `apply`, which raises for an entry that does not belong in this journal."""
-
-    outgoing: list[Outgoing]
-
-    def apply(self, entry: Any) -> None: ...
-
-    def freeze(self) -> Any:
-        """All that later entries build on, as one struct; what it is made of must not change while it is encoded."""
-
-    def thaw(self, frozen: bytes) -> None:
-        """Into a fresh state: as if all entries before the snapshot had been applied. Raises Undecodable."""
-
-
-S = TypeVar("S", bound=State)
 Decide = Callable[[S], Any]
 
 
@@ -207,7 +186,8 @@ class Journal(Generic[S]):
     async def _catch_up(self, nonce: str, owning: bool = False) -> bool:
         """Folds what is past our tail; true when our own entry is in it. Raises Deposed at a higher epoch."""
         found = False
-        for stored in await self._broker.read(self.subject, after=self._tail):
+        unread = await self._broker.read(self.subject, after=self._tail)
+        for stored in unread if self._tail else newest(unread):
             epoch, theirs, entry = unstamped(stored, self._folding.entries)
             if epoch > self._epoch and not owning:
                 raise Deposed(f"{self.subject} is at epoch {epoch}, this holder at {self._epoch}")
@@ -255,45 +235,6 @@ class Journal(Generic[S]):
             await self.write(partial(_emitted, through))
 
 
-class Folding(Generic[S]):
-    """Entries into a state, whether or not they begin with a snapshot; `entries` is the union of what may come."""
-
-    def __init__(self, state: S, entries: Any, *, skips: bool = False) -> None:
-        """`skips`: what lies before a snapshot may have been forgotten before it was read."""
-        self.state, self.entries, self._skips = state, entries | Snapshot, skips
-        self._snapshots = Gathering()
-        self._fresh = True
-        self._since, self._since_bytes, self._last_bytes = 0, 0, 0
-
-    def due(self, policy: Policy) -> bool:
-        return policy.due(self._since, self._since_bytes, self._last_bytes)
-
-    def take(self, sequence: int, entry: Any, size_bytes: int) -> None:
-        if not isinstance(entry, Snapshot):
-            self._snapshots.interrupt()
-            self._fresh = False
-            self._since, self._since_bytes = self._since + 1, self._since_bytes + size_bytes
-            self.state.apply(entry)
-        elif (whole := self._snapshots.take(sequence, entry)) is not None:
-            self._since, self._since_bytes, self._last_bytes = 0, 0, len(whole)
-            if self._fresh or self._skips:  # else all that it holds was folded one by one
-                self.state.thaw(whole)
-            self._fresh = False
-
-
-async def fold_stored(broker: Broker, subject: str, state: S, entries: Any) -> S:
-    """A journal as it is now, for whoever only looks. Raises Unconfirmed, Undecodable."""
-    return fold_all(await broker.read(subject), state, entries)
-
-
-def fold_all(journal: Sequence[Stored], state: S, entries: Any) -> S:
-    """A whole journal as it is stored. Raises Undecodable."""
-    folding = Folding(state, entries)
-    for stored in journal:
-        folding.take(stored.sequence, unstamped(stored, folding.entries)[2], len(stored.data))
-    return state
-
-
 def _refuse(future: asyncio.Future[Any], subject: str) -> None:
     if not future.done():
         future.set_exception(JournalClosed(subject))
@@ -302,16 +243,6 @@ def _refuse(future: asyncio.Future[Any], subject: str) -> None:
 
 def _emitted(through: Ref, _: Any) -> Emitted:
     return Emitted(through=through)
-
-
-def stamped(epoch: int, nonce: str, entry: Any) -> bytes:
-    return encode((epoch, nonce, entry))
-
-
-def unstamped(stored: Stored, entries: Any) -> tuple[int, str, Any]:
-    """Epoch, nonce, entry. Raises Undecodable."""
-    epoch, nonce, entry = decode(stored.data, tuple[int, str, entries])
-    return epoch, nonce, entry
 
 
 async def publish(broker: Broker, subject: str, body: Any, msg_id: str) -> None:
@@ -325,41 +256,22 @@ async def publish(broker: Broker, subject: str, body: Any, msg_id: str) -> None:
     raise Deposed(f"{subject} could not be published: the broker does not answer")
 
 
+async def store_blob(broker: Broker, data: bytes) -> str:
+    """Its digest; as `publish`. The same bytes twice are one blob."""
+    for pause in _pauses():
+        try:
+            return await broker.put_blob(data)
+        except Unconfirmed:
+            await asyncio.sleep(pause)
+    raise Deposed("a file could not be stored: the broker does not answer")
+
+
 async def acknowledge(ack: Callable[[], Awaitable[None]]) -> None:
     """A lost ack costs a redelivery, which the fold recognises."""
     try:
         await ack()
     except Unconfirmed:
         return
-
-
-def forget_emitted(outgoing: list[Outgoing], through: Ref) -> None:
-    """What `Emitted` does to a fold."""
-    outgoing[:] = [item for item in outgoing if item.ref > through]
-
-
-class Follower(Generic[S]):
-    """The fold of somebody else's journal: read only, never owned."""
-
-    def __init__(self, broker: Broker, subject: str, state: S, entries: Any) -> None:
-        self._broker, self._subject = broker, subject
-        self._folding = Folding(state, entries, skips=True)
-        self._tail = 0
-        self._turn = asyncio.Lock()
-
-    async def now(self) -> S:
-        """With all that was confirmed before the call. Raises Unconfirmed."""
-        async with self._turn:
-            for stored in await self._broker.read(self._subject, after=self._tail):
-                self._folding.take(stored.sequence, unstamped(stored, self._folding.entries)[2], len(stored.data))
-                self._tail = stored.sequence
-            return self._folding.state
-
-
-def fold(state: S, entries: Sequence[Any]) -> S:
-    for entry in entries:
-        state.apply(entry)
-    return state
 
 
 def _pauses() -> list[float]:
@@ -373,6 +285,7 @@ __all__ = [
     "Outgoing",
     "Owned",
     "Released",
+    "State",
     "TooLarge",
     "acknowledge",
     "fold",
@@ -380,4 +293,6 @@ __all__ = [
     "fold_stored",
     "forget_emitted",
     "publish",
+    "stamped",
+    "unstamped",
 ]

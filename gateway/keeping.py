@@ -14,9 +14,9 @@ from typing import Protocol
 
 from gateway import fed
 from gateway.broker.protocol import Broker, Stored, Unconfirmed
+from gateway.folding import snapshot_part
 from gateway.holding import Guard
-from gateway.record import Undecodable, decode
-from gateway.snapshots import Gathering, Snapshot
+from gateway.snapshots import Gathering
 
 log = logging.getLogger(__name__)
 
@@ -129,17 +129,6 @@ class Keeper:
             if through is None or through >= needed:
                 await self._broker.purge(subject, below)
                 del self._due[subject]
-
-
-def snapshot_part(stored: Stored) -> Snapshot | None:
-    """Without decoding what is none."""
-    if b'{"type":"Snapshot"' not in stored.data[:100]:
-        return None
-    try:
-        found: tuple[int, str, Snapshot] = decode(stored.data, tuple[int, str, Snapshot])
-    except Undecodable:
-        return None
-    return found[2]
 
 
 __all__ = ["Consumed", "Keeper", "Views", "ViewsFailed", "snapshot_part"]

@@ -92,6 +92,8 @@ class Notes:
         for stored in await self._broker.read(self._subject(person)):
             entry = decode(stored.data, NoteAdded | NoteErased)
             last = stored.sequence
+            if entry.nonce in nonces:  # stored twice
+                continue
             nonces.add(entry.nonce)
             if isinstance(entry, NoteAdded):
                 number += 1

@@ -10,16 +10,17 @@ An edit may be repeated; a card that perhaps stands there, without an id that te
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Protocol
 
 from gateway.addresses import Route
-from gateway.broker.protocol import Broker
+from gateway.broker.protocol import Broker, Unconfirmed
 from gateway.cards import Card
 from gateway.clock import Now, utc_now
 from gateway.events import OutboxCommand, Ref, Send, ShowCard, WithdrawSend
+from gateway.files import Attachment
 from gateway.holding import Guard
 from gateway.journal import Journal, acknowledge
 from gateway.keeping import Consumed
@@ -34,7 +35,7 @@ from gateway.outbox_state import (
     Queued,
     Room,
 )
-from gateway.record import decode
+from gateway.record import Record, decode
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,13 @@ class OutcomeUnknown(Exception):
     """Timeout or cut after the request had left."""
 
 
+class Carried(Record, frozen=True, kw_only=True):
+    """A file with its bytes, on its way out."""
+
+    file: Attachment
+    data: bytes
+
+
 class Platform(Protocol):
     """The part of a medium that an outbox needs; `mediums.medium.Medium` says what each promises."""
 
@@ -68,7 +76,11 @@ class Platform(Protocol):
     @property
     def repeatable(self) -> bool: ...
     def split(self, text: str) -> tuple[str, ...]: ...
+    @property
+    def files_with_text(self) -> bool: ...
     async def send(self, route: Route, text: str, key: str) -> None: ...
+    async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None: ...
+    async def react(self, route: Route, emoji: str, key: str) -> None: ...
     async def show_card(self, route: Route, card: Card, message: str | None) -> str: ...
 
 
@@ -110,16 +122,28 @@ class Outbox:
             await consumed.forget(delivery.stored)
 
     def _queue(self, command: OutboxCommand) -> Callable[[OutboxState], Queued | None]:
-        parts = self._platform.split(command.text) if isinstance(command, Send) else ()
+        parts, carried = self._parts(command) if isinstance(command, Send) else ((), ())
 
         def decide(state: OutboxState) -> Queued | None:
             if state.knows(command):
                 return None
             if isinstance(command, WithdrawSend):
                 return Queued(command=command, withdrew=state.pending(command.send))
-            return Queued(command=command, parts=parts)
+            return Queued(command=command, parts=parts, carried=carried)
 
         return decide
+
+    def _parts(self, send: Send) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """The texts, and how many of the files go with each: all with the last, or each as a part after the text."""
+        if send.reaction:
+            return (send.reaction,), ()
+        texts = self._platform.split(send.text)
+        if not send.files:
+            return texts, ()
+        if self._platform.files_with_text:
+            texts = texts or ("",)
+            return texts, (*(0 for _ in texts[1:]), len(send.files))
+        return (*texts, *("" for _ in send.files)), (*(0 for _ in texts), *(1 for _ in send.files))
 
     async def _deliver(self, group: asyncio.TaskGroup) -> None:
         await self._settle_attempts_of_a_former_holder()
@@ -189,7 +213,7 @@ class Outbox:
                 if isinstance(item.send, ShowCard):
                     shown = await self._platform.show_card(item.send.route, item.send.card, shown or None)
                 else:
-                    await self._platform.send(item.send.route, item.parts[item.part], f"{ref}/{item.part}")
+                    await self._leave(item, item.send, f"{ref}/{item.part}")
         except SurelyNotSent as error:
             if item.send.until is None and item.attempts >= MAX_ATTEMPTS:
                 why = f"{error} ({MAX_ATTEMPTS} attempts)"
@@ -206,6 +230,23 @@ class Outbox:
         if item.part + 1 < len(item.parts):
             return PartSent(send=ref, part=item.part)
         return Closed(send=ref, outcome="sent", message=shown)
+
+    async def _leave(self, item: Item, send: Send, key: str) -> None:
+        route, text = send.route, item.parts[item.part]
+        if send.reaction:
+            await self._platform.react(route, text, key)
+        elif files := item.files_of(send):
+            await self._platform.send_files(route, text, [await self._carried(file) for file in files], key)
+        else:
+            await self._platform.send(route, text, key)
+
+    async def _carried(self, file: Attachment) -> Carried:
+        try:
+            return Carried(file=file, data=await self._broker.get_blob(file.digest))
+        except LookupError:
+            raise Rejected(f"the file {file.name} is not in the store any more") from None
+        except Unconfirmed as error:
+            raise SurelyNotSent(f"the file {file.name} cannot be read from the store now: {error}") from None
 
     def _deferred(self, ref: Ref, error: Exception, pause_seconds: float) -> Deferred:
         return Deferred(send=ref, why=str(error), until=self._now() + timedelta(seconds=pause_seconds))

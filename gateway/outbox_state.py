@@ -10,6 +10,7 @@ from datetime import datetime
 import msgspec
 
 from gateway.events import OutboxCommand, Outcome, Ref, Send, SendClosed, ShowCard, WithdrawSend
+from gateway.files import Attachment
 from gateway.journal import Emitted, Outgoing, Owned, Released, forget_emitted
 from gateway.record import Record, Tagged, decode
 from gateway.seen import Seen
@@ -18,11 +19,15 @@ Room = tuple[str, str, str | None]  # as in `Route.room`
 
 
 class Queued(Tagged, frozen=True, kw_only=True):
-    """`parts` are fixed here, so that a restart splits nothing differently. `withdrew`: the withdrawal came in time."""
+    """`parts` are fixed here, so that a restart splits nothing differently. `withdrew`: the withdrawal came in time.
+
+    `carried` is how many of the message's files go with each part, in order; none where it is left out.
+    """
 
     command: OutboxCommand
     parts: tuple[str, ...] = ()
     withdrew: bool = False
+    carried: tuple[int, ...] = ()
 
 
 class Attempting(Tagged, frozen=True, kw_only=True):
@@ -65,6 +70,12 @@ class Item(msgspec.Struct):
     part: int = 0
     attempting: bool = False
     attempts: int = 0
+    carried: tuple[int, ...] = ()
+
+    def files_of(self, send: Send) -> tuple[Attachment, ...]:
+        """That go with the next part."""
+        before = sum(self.carried[: self.part])
+        return send.files[before : before + sum(self.carried[self.part : self.part + 1])]
 
 
 class OutboxFrozen(Record, frozen=True, kw_only=True):
@@ -112,9 +123,9 @@ class OutboxState:
 
     def apply(self, entry: Entry) -> None:
         match entry:
-            case Queued(command=Send() as send, parts=parts):
+            case Queued(command=Send() as send, parts=parts, carried=carried):
                 self._seen.add(send.ref)
-                self.open[send.ref] = Item(send=send, parts=parts)
+                self.open[send.ref] = Item(send=send, parts=parts, carried=carried)
                 if not parts:
                     self._close(send.ref, "failed", "there is nothing to send")
             case Queued(command=ShowCard() as show):

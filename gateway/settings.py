@@ -18,6 +18,7 @@ import msgspec
 from gateway.addresses import Address
 from gateway.llm.model import Endpoint
 from gateway.package_names import wanted
+from gateway.quiet import QuietHours
 
 # A dotted key, or a dotted key and the values that fit a pattern.
 NOT_YET: frozenset[str] = frozenset()
@@ -256,6 +257,8 @@ class ContactSettings(Table, frozen=True, kw_only=True):
     role: Literal["owner", "member", "guest"] = "member"
     timezone: ZoneInfo | None = None
     language: str = ""
+    quiet_hours: QuietHours | None = None
+    urgent_questions: bool = False
 
 
 Unknown = Literal["ignore", "pair", "reply"]

@@ -4,14 +4,15 @@ A medium publishes a fact durably before it confirms it to its platform, and say
 things: it was done (returns), it surely was not (SurelyNotSent, Rejected), or nobody knows (OutcomeUnknown).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from gateway.addresses import Route
 from gateway.cards import Card
 from gateway.events import MediumFact
+from gateway.files import Keep
 from gateway.live import LiveSignal
-from gateway.outbox import OutcomeUnknown, Rejected, SurelyNotSent
+from gateway.outbox import Carried, OutcomeUnknown, Rejected, SurelyNotSent
 from gateway.record import Record
 
 Publish = Callable[[MediumFact], Awaitable[None]]
@@ -37,15 +38,26 @@ class Medium(Protocol):
     def repeatable(self) -> bool:
         """True when sending again with the same `key` shows it once: then an unknown end is simply tried again."""
 
-    async def receive(self, publish: Publish) -> None:
-        """For ever. `publish` returns when the fact is durable; only then the platform is told. Survives its
-        platform's failures by itself, with back-off; raises only what a restart of the role may mend."""
+    @property
+    def files_with_text(self) -> bool:
+        """True when files go in the message itself, as in a mail; else each is a message after the text."""
+
+    async def receive(self, publish: Publish, keep: Keep) -> None:
+        """For ever. `publish` returns when the fact is durable; only then the platform is told. `keep` stores the
+        bytes of a file, before the fact that names them. Survives its platform's failures by itself, with back-off;
+        raises only what a restart of the role may mend."""
 
     def split(self, text: str) -> tuple[str, ...]:
         """The model's Markdown in parts that each fit one message of this platform, none empty. Pure."""
 
     async def send(self, route: Route, text: str, key: str) -> None:
         """One part. Raises SurelyNotSent (try again later), Rejected (never will be) or OutcomeUnknown."""
+
+    async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None:
+        """One part with files, with `text` where `files_with_text`. Raises as `send`."""
+
+    async def react(self, route: Route, emoji: str, key: str) -> None:
+        """To the message that the route answers. Raises as `send`, Rejected where the platform has no such thing."""
 
     async def show_card(self, route: Route, card: Card, message: str | None) -> str:
         """A status card, or with `message` an edit of the one with that id. Answers with its id. Raises as `send` does:
@@ -57,4 +69,4 @@ class Medium(Protocol):
     def health(self) -> Health: ...
 
 
-__all__ = ["Health", "Medium", "OutcomeUnknown", "Publish", "Rejected", "SurelyNotSent"]
+__all__ = ["Carried", "Health", "Keep", "Medium", "OutcomeUnknown", "Publish", "Rejected", "SurelyNotSent"]

@@ -34,7 +34,7 @@ from tests.staging.waiting import until
 
 TOKEN = "a-token-of-the-tests"
 KEY = "sk-of-the-tests-0123456789"
-QUICK = Pace(quiet_seconds=0.1)
+QUICK = Pace(quiet_seconds=0.1, progress_seconds=0.05)
 
 CONFIG = """\
 [model]

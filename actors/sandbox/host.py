@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from actors.sandbox import handover
 from actors.sandbox import quota as quotas
 from actors.sandbox.calls import Calls
 from actors.sandbox.cells import RUNNING_MAX, Cell, Cells
@@ -113,6 +114,16 @@ class Sandbox:
     async def start(self) -> None:
         """Optional: makes the first cell quick. Raises SandboxFailed."""
         await self._crew.start()
+
+    async def put_files(self, folder: str, files: list[tuple[str, bytes]]) -> list[str]:
+        """Into a new folder of the workspace, under safe names; their paths there. Raises Refused, SandboxFailed."""
+        if not self.workspace.is_dir():
+            await self.start()
+        return await asyncio.to_thread(handover.put_in, self.workspace, folder, files)
+
+    async def take_file(self, path: str, limit: int) -> bytes:
+        """Of the workspace. Raises Refused."""
+        return await asyncio.to_thread(handover.take_out, self.workspace, path, limit)
 
     async def execute(self, cell: str, code: str, *, stateful: bool) -> None:
         """Returns before the code runs. ValueError for a cell that is there already; other failures: `CellLost`."""

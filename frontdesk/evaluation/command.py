@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import click
@@ -32,6 +33,7 @@ class Options(Record, frozen=True, kw_only=True):
     """`parallel` 0: what suits the model's server. `half` "" is both."""
 
     model: str | None = None
+    tool_calls: Literal["native", "schema"] | None = None
     scenarios: Path | None = None
     as_json: bool = False
     half: str = ""
@@ -52,6 +54,9 @@ async def evaluate(settings: Settings, options: Options) -> int:
         raise CannotEvaluate(str(error)) from error
     if options.model:
         settings = _with_model(settings, options.model)
+    if options.tool_calls:
+        model_settings = msgspec.structs.replace(settings.model, tool_calls=options.tool_calls)
+        settings = msgspec.structs.replace(settings, model=model_settings)
     if settings.model.name is None:
         raise CannotEvaluate('no model is set: write [model] name = "openai/…" in config.toml, or give --model.')
     parallel = options.parallel or _at_once(settings)

@@ -5,6 +5,8 @@ import os
 import tempfile
 from pathlib import Path
 
+DIGEST_CHARACTERS = 64
+
 
 def blobs_of(store: Path) -> Path:
     return Path(f"{store}.blobs")
@@ -42,6 +44,15 @@ class BlobFolder:
             return self._path(digest).read_bytes()
         except FileNotFoundError:
             raise LookupError(f"there is no blob {digest}") from None
+
+    def all(self) -> list[str]:
+        return [path.name for path in self._folder.glob("??/*") if len(path.name) == DIGEST_CHARACTERS]
+
+    def forget(self, digest: str) -> None:
+        path = self._path(digest)
+        path.unlink(missing_ok=True)
+        if path.parent.is_dir():
+            _sync(path.parent)
 
     def _path(self, digest: str) -> Path:
         return self._folder / digest[:2] / digest

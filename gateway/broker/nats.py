@@ -225,6 +225,9 @@ class JetStreamBroker:
         self._connection.check()
         return await self._bucket.lease(key, holder, ttl_seconds)
 
+    async def held(self) -> list[str]:
+        return [key.removeprefix("lease.") for key in await self._bucket.all() if key.startswith("lease.")]
+
     async def claim(self, key: str, lease: Lease) -> bool:
         assert isinstance(lease, NatsLease)
         return await self._bucket.claim(key, lease)
@@ -251,6 +254,43 @@ class JetStreamBroker:
             return (await ask(asyncio.wait_for(self._blobs.get(digest), BLOB_SECONDS), digest)).data or b""
         except NotFoundError:
             raise LookupError(f"there is no blob {digest}") from None
+
+    async def blobs(self) -> list[str]:
+        try:
+            return [info.name for info in await ask(self._blobs.list(ignore_deletes=True), "blobs") if info.name]
+        except NotFoundError:
+            return []
+
+    async def forget_blob(self, digest: str) -> None:
+        stream = f"OBJ_{self._prefix}-blobs"
+        try:
+            info = await ask(self._blobs.get_info(digest), digest)
+        except NotFoundError:
+            return
+        for piece in await self._replay(stream, f"$O.{self._prefix}-blobs.C.{info.nuid}"):
+            await self._overwrite(stream, piece.metadata.sequence.stream)
+        await ask(self._blobs.delete(digest), digest)
+
+    # --- erasure -----------------------------------------------------------------------------------------------------
+
+    async def erase(self, stored: Stored) -> None:
+        """For what a person said: it is gone, and its place on the disk is overwritten. Raises Unconfirmed."""
+        await self._overwrite(self._stream(stored.subject), stored.sequence)
+
+    async def _overwrite(self, stream: str, sequence: int) -> None:
+        """As `no_erase` is not asked for, the server puts random bytes in its place."""
+        with suppress(NotFoundError):
+            await ask(self._js.delete_msg(stream, sequence), stream)
+
+    async def taken_through(self, family: str) -> dict[str, int]:
+        """Of each pattern of that family that somebody consumes: up to where all is acknowledged."""
+        stream = f"{self._prefix}-{family}"
+        found = await ask(self._js.consumers_info(stream), stream)
+        return {
+            self._stored(one.config.filter_subject or "", 0, b"").subject: one.ack_floor.stream_seq
+            for one in found
+            if one.config.durable_name and one.ack_floor
+        }
 
     # --- signals -----------------------------------------------------------------------------------------------------
 

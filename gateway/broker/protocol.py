@@ -117,6 +117,15 @@ class Broker(Protocol):
     async def get_blob(self, digest: str) -> bytes:
         """Raises LookupError when there is none."""
 
+    async def blobs(self) -> list[str]:
+        """The digests of all that there are."""
+
+    async def forget_blob(self, digest: str) -> None:
+        """Also one that is not there. Its bytes are gone from the store."""
+
+    async def held(self) -> list[str]:
+        """The keys of all leases that somebody has now."""
+
     def signal(self, subject: str, data: bytes) -> None:
         """To whoever watches now, in this process or another. Never waits, never stored."""
 

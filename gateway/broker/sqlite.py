@@ -261,6 +261,16 @@ class SqliteBroker:
     async def get_blob(self, digest: str) -> bytes:
         return await asyncio.to_thread(self._blobs.get, digest)
 
+    async def blobs(self) -> list[str]:
+        return await asyncio.to_thread(self._blobs.all)
+
+    async def forget_blob(self, digest: str) -> None:
+        await asyncio.to_thread(self._blobs.forget, digest)
+
+    async def held(self) -> list[str]:
+        now = boot_seconds()
+        return [key for key, lease in self._held.items() if lease.deadline > now]
+
     def signal(self, subject: str, data: bytes) -> None:
         self._signals.send(subject, data)
 

@@ -10,20 +10,27 @@ import importlib
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from gateway.addresses import Route
 from gateway.cards import Card
+from gateway.events import MessageReceived
+from gateway.files import Keep
 from gateway.live import LiveSignal
 from gateway.record import Record
 from mediums.email import letter, wire
 from mediums.email.account import MEDIUM, Account
+from mediums.email.body import Enclosed
 from mediums.email.budget import Budget
 from mediums.email.failures import MailboxFailed
 from mediums.email.robots import Kind
-from mediums.medium import Health, Publish, Rejected, SurelyNotSent
+from mediums.incoming import Found, taken
+from mediums.medium import Carried, Health, Publish, Rejected, SurelyNotSent
 
 if TYPE_CHECKING:
     from mediums.email.imap import Mailbox
@@ -55,6 +62,7 @@ class EmailMedium:
 
     name = MEDIUM
     repeatable = False
+    files_with_text = True
 
     def __init__(
         self, account: Account, pace: Pace | None = None, now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -70,15 +78,15 @@ class EmailMedium:
 
     # --- receiving ---------------------------------------------------------------------------------------------------
 
-    async def receive(self, publish: Publish) -> None:
+    async def receive(self, publish: Publish, keep: Keep) -> None:
         """For ever. Mails that a failed `publish` left unmarked come again with the next call."""
         try:
-            await self._watch(publish)
+            await self._watch(publish, keep)
         finally:
             self._trouble = self._trouble or "no longer receiving"
             self._publishing_since = None
 
-    async def _watch(self, publish: Publish) -> None:
+    async def _watch(self, publish: Publish, keep: Keep) -> None:
         failed = 0
         while True:
             try:
@@ -90,7 +98,7 @@ class EmailMedium:
             try:
                 await self._pass_over_what_was_before_us(mailbox)
                 while True:
-                    await self._take_all(mailbox, publish)
+                    await self._take_all(mailbox, publish, keep)
                     self._well()
                     failed = 0
                     await mailbox.news(self._pace.idle_seconds, self._pace.poll_seconds)
@@ -116,12 +124,12 @@ class EmailMedium:
             log.warning("%s: first start on this mailbox: %d older mails are left alone", self.account, len(old))
             await mailbox.mark(old)
 
-    async def _take_all(self, mailbox: "Mailbox", publish: Publish) -> None:
+    async def _take_all(self, mailbox: "Mailbox", publish: Publish, keep: Keep) -> None:
         for uid in await mailbox.untaken():
             if self._held.get((mailbox.uid_validity, uid), 0.0) <= time.monotonic():
-                await self._take(mailbox, uid, publish)
+                await self._take(mailbox, uid, publish, keep)
 
-    async def _take(self, mailbox: "Mailbox", uid: int, publish: Publish) -> None:
+    async def _take(self, mailbox: "Mailbox", uid: int, publish: Publish, keep: Keep) -> None:
         """Published if a person wrote it, then marked; one that is over the budget stays as it is."""
         heard = await self._heard(mailbox, uid)
         if heard is not None and heard.fact is not None:
@@ -130,7 +138,7 @@ class EmailMedium:
                 self._hold(mailbox, uid, wait_seconds, heard)
                 return
             self._publishing_since = time.monotonic()
-            await publish(heard.fact)
+            await publish(await self._with_files(heard.fact, heard.files, keep))
             self._publishing_since = None
         elif heard is not None:
             level = logging.WARNING if heard.kind in (Kind.BOUNCE, Kind.PERSON) else logging.INFO
@@ -151,6 +159,16 @@ class EmailMedium:
         if len(raw) > OFF_THE_LOOP_BYTES or b"text/html" in raw:
             return await asyncio.to_thread(wire.heard, raw, self._account, envelope.at)
         return wire.heard(raw, self._account, envelope.at)
+
+    async def _with_files(self, fact: MessageReceived, enclosed: tuple[Enclosed, ...], keep: Keep) -> MessageReceived:
+        async def data(place: str) -> bytes:
+            return enclosed[int(place)].data
+
+        found = [
+            Found(name=one.name, kind=one.kind, fetch=str(place), size=len(one.data))
+            for place, one in enumerate(enclosed)
+        ]
+        return msgspec.structs.replace(fact, files=await taken(found, data, keep, self.account))
 
     def _hold(self, mailbox: "Mailbox", uid: int, wait_seconds: float, heard: wire.Heard) -> None:
         log.warning(
@@ -189,7 +207,15 @@ class EmailMedium:
 
     async def send(self, route: Route, text: str, key: str) -> None:
         """One mail, to one person. The same `key` makes the same Message-ID."""
-        written = letter.letter(self._account, route, text, key, self._now())
+        await self.send_files(route, text, (), key)
+
+    async def react(self, route: Route, emoji: str, key: str) -> None:
+        raise Rejected("a mail takes no emoji")
+
+    async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None:
+        """As `send`, with attachments."""
+        writing = partial(letter.letter, self._account, route, text, key, self._now(), files)
+        written = await asyncio.to_thread(writing) if files else writing()
         smtp = await asyncio.to_thread(importlib.import_module, "mediums.email.smtp")
         try:
             await smtp.hand_over(self._account, written, self._pace.call_seconds)

@@ -1,7 +1,7 @@
-"""What a mail says, as one text for a reader: the right parts of it, attachments named, the rest left out. Pure.
+"""What a mail says, as one text for a reader, and its files: the right parts of it, the rest left out. Pure.
 
 Of alternatives the plain one is read, unless it is blank; parts that stand side by side are read one after the other.
-An attached mail is somebody else's: it is named and its beginning quoted, and nothing in it counts for anything else.
+An attached mail is somebody else's: it is a file, its beginning is quoted, and nothing in it counts for anything else.
 Nothing is ever fetched from an address in a mail.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import Message
 
-from gateway.record import whole_text
+from gateway.record import Record, whole_text
 from mediums.email import quotes
 from mediums.email.headers import Fields, decoded, only_mailbox, subject_of, text_of
 
@@ -19,7 +19,6 @@ PARTS = 100
 TEXT_LENGTH = 40_000  # characters; an event has 256 KB at most
 HTML_LENGTH = 1_000_000
 ATTACHED_LENGTH = 2000
-NAMES_SHOWN = 20
 NAME_LENGTH = 80
 
 Part = Message  # compat32: headers as they came
@@ -28,25 +27,35 @@ _ALREADY_SHOWN = re.compile(r"cid:([^\"'\s>]+)", re.IGNORECASE)
 _DATE = re.compile(r"^(\d{8})(?:T(\d{6})(Z?))?$")
 
 
+class Enclosed(Record, frozen=True, kw_only=True):
+    name: str
+    kind: str
+    data: bytes
+
+
+class Read(Record, frozen=True, kw_only=True):
+    """`text` is empty for a mail with nothing in it."""
+
+    text: str
+    files: tuple[Enclosed, ...] = ()
+
+
 @dataclass
 class _Found:
     texts: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    attached: list[str] = field(default_factory=list)
+    attached: list[Enclosed] = field(default_factory=list)
     shown_images: set[str] = field(default_factory=set)
     parts: int = 0
 
 
-def said(message: "Part[str, str]") -> str:
-    """The person's words, then what came with them. Empty for a mail with nothing in it."""
+def read(message: "Part[str, str]") -> Read:
+    """The person's words, then those that came with them, and the files."""
     found = _Found()
     _read(message, found, 0)
     words = quotes.own_words("\n\n".join(text for text in found.texts if text.strip()))
-    names = [f"[attachment {note}, not yet readable]" for note in found.attached[:NAMES_SHOWN]]
-    if len(found.attached) > NAMES_SHOWN:
-        names.append(f"[and {len(found.attached) - NAMES_SHOWN} more attachments]")
-    text = "\n\n".join(piece for piece in (_cut(words), "\n".join(names), *found.notes) if piece)
-    return whole_text(text)
+    text = "\n\n".join(piece for piece in (_cut(words), *found.notes) if piece)
+    return Read(text=whole_text(text), files=tuple(found.attached))
 
 
 def _cut(text: str) -> str:
@@ -99,7 +108,7 @@ def _attachment(part: "Part[str, str]", kind: str, found: _Found) -> None:
     """A picture that the text shows is not handed over by anyone."""
     shown = str(part.get("content-id", "")).strip().strip("<>").casefold()
     if not (kind.startswith("image/") and shown and shown in found.shown_images):
-        found.attached.append(_file_name(part) or f"without a name ({kind})")
+        found.attached.append(Enclosed(name=_file_name(part) or "attachment", kind=kind, data=_data(part)))
 
 
 def _file_name(part: "Part[str, str]") -> str:
@@ -110,9 +119,13 @@ def _file_name(part: "Part[str, str]") -> str:
     return _one_line(text_of(name))
 
 
-def _text(part: "Part[str, str]") -> str:
+def _data(part: "Part[str, str]") -> bytes:
     payload = part.get_payload(decode=True)
-    data = payload if isinstance(payload, bytes) else b""
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _text(part: "Part[str, str]") -> str:
+    data = _data(part)
     try:
         label = part.get_content_charset("") or ""
     except (LookupError, UnicodeError, ValueError, TypeError):
@@ -163,16 +176,24 @@ def _attached_mail(part: "Part[str, str]", found: _Found, depth: int) -> None:
         return
     fields = Fields(inner)
     subject = _one_line(subject_of(fields)) or "mail"
-    found.attached.append(f"{subject}.eml")
+    found.attached.append(Enclosed(name=f"{subject}.eml", kind="message/rfc822", data=_bytes(inner)))
     if depth >= 2:
         return
     writer = only_mailbox(fields.all("from"))
     within = _Found()
     _read(inner, within, max(depth, 1) + 1)
-    text = "\n".join([*within.texts, *(f"[attachment {name}]" for name in within.attached)])
+    text = "\n".join([*within.texts, *(f"[attachment {one.name}]" for one in within.attached)])
     heading = f"[the attached mail “{subject}”, written by {writer.address if writer else 'somebody'}:]"
     if text.strip():
         found.notes.append(quotes.quoted(heading, text.strip(), ATTACHED_LENGTH))
+
+
+def _bytes(message: "Part[str, str]") -> bytes:
+    """As it came, as far as the parser has kept it."""
+    try:
+        return message.as_bytes()
+    except (LookupError, UnicodeError, ValueError, TypeError, KeyError, AttributeError):
+        return b""
 
 
 def _invitation(part: "Part[str, str]", found: _Found) -> None:
@@ -188,7 +209,7 @@ def _invitation(part: "Part[str, str]", found: _Found) -> None:
     start, end = (_moment(values[key]) if key in values else "" for key in ("DTSTART", "DTEND"))
     when = f", {start}" + (f" to {end}" if end else "") if start else ""
     found.texts.append(f"[invitation: {_one_line(summary)}{when}]")
-    found.attached.append(_file_name(part) or "invite.ics")
+    found.attached.append(Enclosed(name=_file_name(part) or "invite.ics", kind="text/calendar", data=_data(part)))
 
 
 def _moment(stamped: tuple[str, str]) -> str:

@@ -11,8 +11,10 @@ to belong to the thread, with nothing remembered; and one send has one id, howev
 
 import hashlib
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from email.charset import QP, Charset
+from email.encoders import encode_base64
 from email.header import Header
 from email.mime.multipart import MIMEMultipart
 from email.mime.nonmultipart import MIMENonMultipart
@@ -21,7 +23,8 @@ from email.utils import format_datetime
 from urllib.parse import parse_qsl, quote, unquote
 
 from gateway.addresses import Route
-from gateway.outbox import Rejected
+from gateway.files import LARGEST_BYTES, size_text
+from gateway.outbox import Carried, Rejected
 from gateway.record import Record
 from mediums import markup
 from mediums.email.account import Account
@@ -87,17 +90,22 @@ def target(uri: str) -> Target:
     )
 
 
-def letter(account: Account, route: Route, markdown: str, key: str, now: datetime) -> Letter:
+def letter(
+    account: Account, route: Route, markdown: str, key: str, now: datetime, files: Sequence[Carried] = ()
+) -> Letter:
     """Raises Rejected for a route that is no mail's, and for an addressee that cannot be written to."""
     try:
         to = target(route.reply_to or route.place)
     except ValueError as error:
         raise Rejected(f"{error}: an answer by mail needs a mail that it answers, or a mailto address") from None
+    if sum(len(one.data) for one in files) > LARGEST_BYTES:
+        raise Rejected(f"together the files are larger than the {size_text(LARGEST_BYTES)} that one mail may carry")
     message_id = minted(account, _thread(route, key), key)
-    message = MIMEMultipart("alternative", policy=_POLICY)
+    words = MIMEMultipart("alternative", policy=_POLICY)
+    message = MIMEMultipart("mixed", policy=_POLICY) if files else words
     message["From"] = _from(account)
     message["To"] = _ascii_address(to.to)
-    message["Subject"] = _encoded(_subject(to, route, markdown))
+    message["Subject"] = _encoded(_subject(to, route, markdown or ", ".join(one.file.name for one in files)))
     message["Date"] = format_datetime(now)
     message["Message-ID"] = message_id
     if to.answers and _is_id(to.answers):
@@ -107,8 +115,12 @@ def letter(account: Account, route: Route, markdown: str, key: str, now: datetim
     message["Auto-Submitted"] = "auto-replied" if route.reply_to else "auto-generated"  # RFC 3834, section 5
     message["X-Auto-Response-Suppress"] = "OOF, AutoReply"  # Exchange's way to be asked for no automatic answer
     message[STAMP] = account.key
-    message.attach(_part(markup.plain(markdown) or markdown, "plain"))
-    message.attach(_part(_page(markdown), "html"))
+    words.attach(_part(markup.plain(markdown) or markdown, "plain"))
+    words.attach(_part(_page(markdown), "html"))
+    if files:
+        message.attach(words)
+    for carried in files:
+        message.attach(_file(carried))
     return Letter(
         sender=account.address,
         recipient=_ascii_address(to.to),
@@ -181,6 +193,19 @@ def _ascii_address(address: str) -> str:
 def _part(text: str, kind: str) -> MIMENonMultipart:
     part = MIMENonMultipart("text", kind, policy=_POLICY, charset="utf-8")
     part.set_payload(text, _UTF8)
+    return part
+
+
+def _file(carried: Carried) -> MIMENonMultipart:
+    """In base64, whatever it is; its name as in RFC 2231."""
+    kind, _, sort = carried.file.kind.partition("/")
+    if kind in ("multipart", "message"):  # those are not to be encoded: RFC 2045, section 6.4
+        kind, sort = "application", "octet-stream"
+    part = MIMENonMultipart(kind, sort, policy=_POLICY)
+    part.set_payload(carried.data)
+    encode_base64(part)
+    name = carried.file.name
+    part.add_header("Content-Disposition", "attachment", filename=name if name.isascii() else ("utf-8", "", name))
     return part
 
 

@@ -5,6 +5,7 @@ Cut only where everything that follows is a quote or a signature: who answers be
 
 import re
 
+QUOTED = "[they quote an earlier mail:]"
 QUOTE_LENGTH = 600  # of an earlier mail of the thread, which the conversation mostly knows
 FORWARD_LENGTH = 8000  # of what somebody passes on to be read
 SIGNATURE_LINES = 12
@@ -44,7 +45,7 @@ def own_words(text: str) -> str:
     below = "\n".join(_unmarked(line) for line in lines[at:]).strip()
     if not below:
         return own
-    heading = "[forwarded with it:]" if forwarded else "[they quote an earlier mail:]"
+    heading = "[forwarded with it:]" if forwarded else QUOTED
     if not (own or forwarded):
         heading = "[nothing new is in this mail but a quote:]"
     shown = quoted(heading, below, FORWARD_LENGTH if forwarded or not own else QUOTE_LENGTH)

@@ -24,8 +24,10 @@ from gateway.events import MessageReceived, Person
 from gateway.record import Record
 from mediums.email import body, identity, letter
 from mediums.email.account import MEDIUM, Account
+from mediums.email.body import Enclosed
 from mediums.email.headers import Fields, Mailbox, mailboxes, message_id, references, subject_of, text_of
 from mediums.email.identity import Author
+from mediums.email.quotes import QUOTED
 from mediums.email.robots import Kind, kind_of
 
 PARTS_IN_PARTS = 200  # the parser's time grows with their square, and its stack has an end
@@ -43,6 +45,7 @@ class Heard(Record, frozen=True, kw_only=True):
     fact: MessageReceived | None
     thread: str = ""
     about: str = ""
+    files: tuple[Enclosed, ...] = ()
 
 
 def heard(raw: bytes, account: Account, at: datetime) -> Heard:
@@ -52,7 +55,7 @@ def heard(raw: bytes, account: Account, at: datetime) -> Heard:
         return noticed(raw, account, at, "this mail was not read: it has too many parts in parts")
     try:
         message = message_from_bytes(raw, policy=compat32)
-        return _heard(message, body.said(message), raw, account, at)
+        return _heard(message, body.read(message), raw, account, at)
     except _UNREADABLE:
         return noticed(raw, account, at, "this mail cannot be read: it is broken")
 
@@ -61,12 +64,14 @@ def noticed(raw: bytes, account: Account, at: datetime, note: str) -> Heard:
     """Of a mail whose text is not read: its header, and why. `raw` may be the header alone."""
     header = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0] + b"\n\n"
     try:
-        return _heard(BytesHeaderParser(policy=compat32).parsebytes(header), f"[{note}]", header, account, at)
+        return _heard(
+            BytesHeaderParser(policy=compat32).parsebytes(header), body.Read(text=f"[{note}]"), header, account, at
+        )
     except _UNREADABLE:
         return Heard(kind=Kind.PERSON, fact=None, about="a mail whose header cannot be read")
 
 
-def _heard(message: "Message[str, str]", text: str, raw: bytes, account: Account, at: datetime) -> Heard:
+def _heard(message: "Message[str, str]", read: body.Read, raw: bytes, account: Account, at: datetime) -> Heard:
     fields = Fields(message)
     author = identity.author(fields, account.authserv_id)
     kind = kind_of(fields, message.get_content_type(), author.mailbox, account)
@@ -86,13 +91,14 @@ def _heard(message: "Message[str, str]", text: str, raw: bytes, account: Account
             reply_to=_answer(fields, author).uri() if author.mailbox else None,
         ),
         author=Person(address=author.address, name=author.name),
-        text=_labelled(text, subject_of(fields), (to, copied) if others else None, account),
+        text=_labelled(read.text, subject_of(fields), (to, copied) if others else None, account),
         at=at,
         private=private,
         addressed=private or (kind is Kind.PERSON and any(account.is_own(one.address) for one in to)),
     )
-    wanted = kind in (Kind.PERSON, Kind.LIST) and author.mailbox is not None and bool(fact.text.strip())
-    return Heard(kind=kind, fact=fact if wanted else None, thread=thread, about=about)
+    wanted = kind in (Kind.PERSON, Kind.LIST) and author.mailbox is not None
+    said = bool(fact.text.strip() or read.files)
+    return Heard(kind=kind, fact=fact if wanted and said else None, thread=thread, about=about, files=read.files)
 
 
 def _others(people: tuple[Mailbox, ...], author: Author, account: Account) -> list[str]:
@@ -156,8 +162,9 @@ def _labelled(
     text: str, subject: str, people: tuple[tuple[Mailbox, ...], tuple[Mailbox, ...]] | None, account: Account
 ) -> str:
     """Mails of several threads are one conversation: each says which it belongs to. A command stays bare."""
-    if text.startswith("/") or command(text) is not None:
-        return text
+    own = text.partition(f"\n\n{QUOTED}")[0]
+    if own.startswith("/") or command(own) is not None:
+        return own
     labels = [f"subject: {_unbracketed(subject)}"] if subject else []
     if people is not None:
         labels += [

@@ -14,6 +14,7 @@ from gateway.broker.protocol import Broker
 from gateway.cards import Card
 from gateway.clock import Now, utc_now
 from gateway.events import MediumFact
+from gateway.files import Attachment, Keep, attachment
 from gateway.holding import Guard
 from gateway.live import ActionsShown, LiveSignal, TurnDecided, Typing
 from gateway.record import whole_text
@@ -23,7 +24,7 @@ from mediums.local.hub import Hub
 from mediums.local.room import Posted, Room, Settled
 from mediums.local.server import CannotListen, Server
 from mediums.local.socket import DeskClosed
-from mediums.medium import Health, OutcomeUnknown, Publish, Rejected, SurelyNotSent
+from mediums.medium import Carried, Health, OutcomeUnknown, Publish, Rejected, SurelyNotSent
 
 OPEN_SECONDS, TAKE_SECONDS, SEND_SECONDS = 10.0, 10.0, 30.0
 SETTLING = 200  # decisions heard and not yet written; beyond that their marks are lost
@@ -44,6 +45,7 @@ class LocalMedium:
     name = "local"
     account = wire.ACCOUNT
     repeatable = True
+    files_with_text = True
 
     def __init__(
         self,
@@ -60,6 +62,7 @@ class LocalMedium:
         now: Now = utc_now,
     ) -> None:
         self._hub = Hub(assistant, person, banner)
+        self._broker = broker
         self._new_room = partial(Room, broker, guard, worker)
         self._listen, self._token, self._console, self._now = listen, token, console, now
         self._open = asyncio.Event()
@@ -81,9 +84,9 @@ class LocalMedium:
 
     # --- the medium --------------------------------------------------------------------------------------------------
 
-    async def receive(self, publish: Publish) -> None:
+    async def receive(self, publish: Publish, keep: Keep) -> None:
         """Serves until cancelled. Raises CannotListen, Deposed (in a group), and what `publish` raises."""
-        self._publish = publish
+        self._publish, self._keep = publish, keep
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._hub.reopen()
         self._room = self._new_room(self._hub.room)
@@ -123,12 +126,20 @@ class LocalMedium:
 
     async def send(self, route: Route, text: str, key: str) -> None:
         """Done when it is durable in the room, whether or not anyone looks. Raises SurelyNotSent, OutcomeUnknown."""
+        await self.send_files(route, text, (), key)
+
+    async def react(self, route: Route, emoji: str, key: str) -> None:
+        raise Rejected("the room shows no emojis on messages")
+
+    async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None:
+        """As `send`; the room names the files, whose bytes are in the store."""
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 await self._open.wait()
         except TimeoutError:
             raise SurelyNotSent("the local room is not open") from None
-        posted = self._hub.answered(key, route, whole_text(text), self._now())
+        named = tuple(one.file for one in files)
+        posted = self._hub.answered(key, route, whole_text(text), self._now(), named)
         await self._all_taken()
         writing = asyncio.create_task(self._room.post(posted))
         await asyncio.wait({writing}, timeout=SEND_SECONDS)  # a room that stops meanwhile answers nobody
@@ -166,10 +177,28 @@ class LocalMedium:
     # --- the desk: what clients say ----------------------------------------------------------------------------------
 
     async def say(self, say: wire.Say, medium: wire.Where) -> wire.Accepted | wire.Refused:
-        if not say.text.strip():
+        if not (say.text.strip() or say.files):
             return wire.Refused(id=say.id, why="there is nothing in it")
+        for one in say.files:
+            try:
+                await self._broker.get_blob(one.digest)
+            except LookupError:
+                return wire.Refused(id=say.id, why=f"the file {one.name} is not here: attach it again")
         received = wire.message(say, medium, self._hub.person, self._now())
-        return await self._accept(received, self._hub.said(say.id, medium, received.text, received.at))
+        said = self._hub.said(say.id, medium, received.text, received.at, files=received.files)
+        return await self._accept(received, said)
+
+    async def take_file(self, name: str, kind: str, data: bytes) -> wire.Upload:
+        return wire.uploaded(attachment(name, kind, len(data), await self._keep(data)))
+
+    async def file(self, digest: str) -> tuple[Attachment, bytes] | None:
+        found = self._hub.room.file(digest)
+        if found is None:
+            return None
+        try:
+            return found, await self._broker.get_blob(digest)
+        except LookupError:
+            return None
 
     async def press(self, press: wire.Press, medium: wire.Where) -> wire.Accepted | wire.Refused:
         pressed = wire.control(press, medium, self._hub.person, self._now())

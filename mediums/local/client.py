@@ -5,13 +5,15 @@ until the room has accepted it; what it hears is told once, in order, from the p
 """
 
 import asyncio
+import io
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 
 import aiohttp
 
-from gateway.record import Record
+from gateway.files import size_text
+from gateway.record import Record, decode
 from mediums.local import wire
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0
@@ -26,6 +28,10 @@ class AccessDenied(Exception):
 
 class TooManyUnsent(Exception):
     """UNSENT frames wait for a connection: no more are taken."""
+
+
+class NotTaken(Exception):
+    """The room did not take a file."""
 
 
 class Disconnected(Record, frozen=True, kw_only=True):
@@ -70,9 +76,29 @@ class LocalClient:
         """What was said and is not yet accepted, in order."""
         return tuple(frame for frame in self._unanswered.values() if isinstance(frame, wire.Say))
 
-    def say(self, text: str) -> str:
+    def say(self, text: str, files: Sequence[wire.Upload] = ()) -> str:
         """Its id, at once; `Accepted` or `Refused` with it follows. Raises TooManyUnsent."""
-        return self._queue(wire.Say(id=_new_id(), text=text))
+        return self._queue(wire.Say(id=_new_id(), text=text, files=tuple(files)))
+
+    async def upload(self, name: str, kind: str, data: bytes) -> wire.Upload:
+        """For a `say`. Raises NotTaken with words for the person."""
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": kind}
+        try:
+            async with (
+                aiohttp.ClientSession(headers=headers) as session,
+                session.post(f"{self._url}/files", params={"name": name}, data=io.BytesIO(data)) as answer,
+            ):
+                body = await answer.read()
+        except (aiohttp.ClientError, OSError) as error:
+            raise NotTaken(f"{name} could not be handed over: {error}") from None
+        if answer.status != 200:
+            raise NotTaken(f"{name} was not taken: {body.decode(errors='replace')[:200]}")
+        upload: wire.Upload = decode(body, wire.Upload)
+        return upload
+
+    def line_of(self, file: wire.Upload) -> str:
+        """With the address at which a browser that knows the room can open it."""
+        return f"[file {file.name}, {size_text(file.size)}: {self._url}/files/{file.digest}]"
 
     def press(self, verb: wire.PressVerb, action: str, *, question: str = "", text: str = "") -> str:
         """As `say`."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from gateway.addresses import Route
+from gateway.files import Attachment
 from gateway.live import ActionsShown
 from gateway.live import Typing as TypingSignal
 from mediums.local import wire
@@ -58,13 +59,33 @@ class Hub:
         shown = self.actions.actions if self.actions else ()
         return next((one.name for one in shown if one.action == action), action)
 
-    def said(self, post_id: str, medium: wire.Where, text: str, at: datetime, pressed: str = "") -> Posted:
-        return Posted(id=post_id, author="you", name=self.person, medium=medium, text=text, at=at, pressed=pressed)
+    def said(
+        self,
+        post_id: str,
+        medium: wire.Where,
+        text: str,
+        at: datetime,
+        pressed: str = "",
+        files: tuple[Attachment, ...] = (),
+    ) -> Posted:
+        name = self.person
+        return Posted(
+            id=post_id, author="you", name=name, medium=medium, text=text, at=at, pressed=pressed, files=files
+        )
 
-    def answered(self, post_id: str, route: Route, text: str, at: datetime) -> Posted:
-        reply_to = route.reply_to or ""
-        name, medium = self.assistant, route.medium
-        return Posted(id=post_id, author="assistant", name=name, medium=medium, text=text, at=at, reply_to=reply_to)
+    def answered(
+        self, post_id: str, route: Route, text: str, at: datetime, files: tuple[Attachment, ...] = ()
+    ) -> Posted:
+        return Posted(
+            id=post_id,
+            author="assistant",
+            name=self.assistant,
+            medium=route.medium,
+            text=text,
+            at=at,
+            reply_to=route.reply_to or "",
+            files=files,
+        )
 
     async def frame(self, item: Item, medium: wire.Where) -> wire.Post | wire.Decided:
         """As this kind of client shows it: only the page is given HTML, and only of the assistant's words."""
@@ -83,6 +104,7 @@ class Hub:
             at=entry.at,
             reply_to=entry.reply_to,
             pressed=entry.pressed,
+            files=tuple(wire.uploaded(file) for file in entry.files),
         )
 
     async def looked(self, look: wire.Look, text: str) -> wire.Looked:

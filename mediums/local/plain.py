@@ -206,8 +206,9 @@ class _Plain:
                 self._write("·", "the connection is gone, trying again")
             case wire.Post(position=position) if position <= (self._older or 0):
                 pass
-            case wire.Post(author="assistant", text=text):
-                self._write("assistant", text)
+            case wire.Post(author="assistant", text=text, files=files):
+                lines = [self._client.line_of(file) for file in files]
+                self._write("assistant", "\n".join([text, *lines] if text else lines))
             case wire.Post(id=said, text=text, pressed=pressed) if said not in self._ledger.messages:
                 self._write("you", f"{pressed}: {text}" if pressed else text)
             case wire.Decided(ids=ids, silence=silence) if silence and self._ledger.messages.keys() & set(ids):

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Literal, TypeVar
 
 from gateway.broker.protocol import Broker
+from gateway.files import Attachment
 from gateway.holding import Guard
 from gateway.journal import Emitted, Journal, Outgoing, Owned, Released
 from gateway.record import Record, Tagged, decode
@@ -33,6 +34,7 @@ class Posted(Tagged, frozen=True, kw_only=True):
     at: datetime
     reply_to: str = ""
     pressed: str = ""
+    files: tuple[Attachment, ...] = ()
 
 
 class Settled(Tagged, frozen=True, kw_only=True):
@@ -96,6 +98,14 @@ class RoomState:
         """What is newer, oldest first, as far as it is in memory. All of it for a position of another room."""
         missing = self.newest - position if position <= self.newest else self.newest
         return list(islice(self._recent, max(0, len(self._recent) - missing), None))
+
+    def file(self, digest: str) -> Attachment | None:
+        """One that was posted here, as far as that is in memory."""
+        for item in self._recent:
+            for file in item.entry.files if isinstance(item.entry, Posted) else ():
+                if file.digest == digest:
+                    return file
+        return None
 
     def apply(self, entry: Entry) -> None:
         match entry:

@@ -8,10 +8,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from aiohttp import web
 
+from gateway.files import ANY_KIND, LARGEST_BYTES, too_large
 from gateway.holding import CannotServe
+from gateway.record import encode
 from mediums.local import wire
 from mediums.local.access import Access
 from mediums.local.hub import Hub
@@ -20,6 +23,7 @@ from mediums.local.socket import Desk, Socket
 MAX_SOCKETS = 32
 HEARTBEAT_SECONDS, CLOSE_SECONDS, SHUTDOWN_SECONDS = 20.0, 1.0, 2.0
 COOKIE_SECONDS = 30 * 24 * 3600
+PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 LOCKED = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Frontdesk</title><link rel="stylesheet" href="/style.css"><main class="locked"><h1>This room is locked</h1>
@@ -42,6 +46,8 @@ class Server:
         app = web.Application(middlewares=[self._guarded], client_max_size=1024)
         app.router.add_get("/", self._index)
         app.router.add_get("/socket", self._socket)
+        app.router.add_post("/files", self._take_file)
+        app.router.add_get("/files/{digest}", self._give_file)
         app.router.add_get("/{name}", self._file)
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=SHUTDOWN_SECONDS)
 
@@ -76,7 +82,7 @@ class Server:
             return self._locked(403, misplaced)
         if request.path == "/" and self._access.is_token(request.query.get("token", "")):
             return self._let_in(request.query["token"])
-        is_socket = request.path == "/socket"
+        is_socket = request.path == "/socket" or request.method == "POST"  # what another site's page could send too
         public = request.path == "/style.css"  # of the page that says it is locked
         if not public and not self._access.admits(request.headers, request.cookies, socket=is_socket):
             return self._locked(401, "Open the address that frontdesk printed when it started: it holds the token.")
@@ -106,6 +112,34 @@ class Server:
         finally:
             self._sockets.discard(serving)
         return ws
+
+    # --- files -------------------------------------------------------------------------------------------------------
+
+    async def _take_file(self, request: web.Request) -> web.StreamResponse:
+        """The body is the file, its name in the query. Answers with an `Upload` that a `say` may name."""
+        data = bytearray()
+        while len(data) <= LARGEST_BYTES and (more := await request.content.read(1 << 16)):
+            data += more
+        if len(data) > LARGEST_BYTES:
+            request.protocol.close()  # the rest of it is not waited for
+            return self._answer(too_large(request.content_length).encode(), "text/plain", 413)
+        upload = await self._desk.take_file(request.query.get("name", ""), request.content_type, bytes(data))
+        return self._answer(encode(upload), "application/json")
+
+    async def _give_file(self, request: web.Request) -> web.StreamResponse:
+        """Pictures are shown, all else is for saving: nothing that a stranger sent runs here."""
+        found = await self._desk.file(request.match_info["digest"])
+        if found is None:
+            return self._locked(404, "There is no such file in this room.")
+        file, data = found
+        shown = file.kind in PICTURES
+        quoted = quote(file.name, safe="")
+        headers = {
+            **self._headers(),
+            "Content-Security-Policy": "default-src 'none'; sandbox",
+            "Content-Disposition": f"{'inline' if shown else 'attachment'}; filename*=UTF-8''{quoted}",
+        }
+        return web.Response(body=data, content_type=file.kind if shown else ANY_KIND, headers=headers)
 
     # --- answers -----------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
+from gateway.files import Attachment
 from mediums.local import wire
 from mediums.local.hub import Hub
 
@@ -26,6 +27,12 @@ class Desk(Protocol):
     async def say(self, say: wire.Say, medium: wire.Where) -> wire.Accepted | wire.Refused: ...
     async def press(self, press: wire.Press, medium: wire.Where) -> wire.Accepted | wire.Refused: ...
     async def look(self, look: wire.Look) -> wire.Looked | wire.Refused: ...
+
+    async def take_file(self, name: str, kind: str, data: bytes) -> wire.Upload:
+        """Stored when it returns; a `say` may then name it."""
+
+    async def file(self, digest: str) -> tuple[Attachment, bytes] | None:
+        """One that was posted in the room."""
 
 
 class Socket:

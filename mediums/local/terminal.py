@@ -120,8 +120,10 @@ class _Terminal:
                 pass
             case wire.Post(author="assistant"):
                 self._print_markdown(event.text, _heading(event.name, event.medium))
+                self._print_files(event.files)
             case wire.Post(id=said) if said not in self._own:
                 self._print_said(event.medium, event.text, event.pressed)
+                self._print_files(event.files)
             case wire.Decided(silence=silence, position=position) if silence and position > (self._older or 0):
                 self._print_note(f"left alone: {silence}")
             case wire.Decided(passed_on=passed_on, position=position) if passed_on and position > (self._older or 0):
@@ -139,6 +141,10 @@ class _Terminal:
         from rich.text import Text
 
         self._draw(Text(printable(text), style="dim italic"))
+
+    def _print_files(self, files: tuple[wire.Upload, ...]) -> None:
+        for file in files:
+            self._print_note(self._client.line_of(file))
 
     def _print_said(self, medium: str, text: str, pressed: str = "") -> None:
         from rich.text import Text

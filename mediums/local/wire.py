@@ -12,6 +12,7 @@ import msgspec
 
 from gateway.addresses import Address, Route
 from gateway.events import ControlPressed, MessageReceived, Person
+from gateway.files import FILES_MAX, Attachment, attachment
 from gateway.live import ActionShown
 from gateway.record import Record, Undecodable, decode, encode, whole_text
 
@@ -27,6 +28,7 @@ LookAt = Literal["trace", "code", "actions", "people"]
 Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{8,64}$")]
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 Short = Annotated[str, msgspec.Meta(max_length=200)]
+Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Frame(Record, frozen=True, kw_only=True, omit_defaults=False, tag=str.lower, tag_field="type"):
@@ -43,11 +45,21 @@ class Enter(Frame, frozen=True, kw_only=True, tag="hello"):
     medium: Where = "web"
 
 
+class Upload(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A file that the room has taken; its bytes are at /files/<digest>."""
+
+    digest: Digest
+    name: Short
+    kind: Short
+    size: Annotated[int, msgspec.Meta(ge=0)]
+
+
 class Say(Frame, frozen=True, kw_only=True):
     """`id` is the client's own and stays the same when it is said again: then it is one message."""
 
     id: Id
     text: Text
+    files: Annotated[tuple[Upload, ...], msgspec.Meta(max_length=FILES_MAX)] = ()
 
 
 class Press(Frame, frozen=True, kw_only=True):
@@ -96,6 +108,7 @@ class Post(Frame, frozen=True, kw_only=True):
     at: datetime
     reply_to: str = ""
     pressed: str = ""
+    files: tuple[Upload, ...] = ()
 
 
 class Decided(Frame, frozen=True, kw_only=True):
@@ -200,6 +213,14 @@ def person_at(medium: Where, name: str) -> Person:
     return Person(address=Address(medium=medium, user=USER), name=name)
 
 
+def uploaded(file: Attachment) -> Upload:
+    return Upload(digest=file.digest, name=file.name, kind=file.kind, size=file.size)
+
+
+def attached(upload: Upload) -> Attachment:
+    return attachment(upload.name, upload.kind, upload.size, upload.digest)
+
+
 def message(say: Say, medium: Where, name: str, at: datetime) -> MessageReceived:
     return MessageReceived(
         identity=f"{_SAID}{say.id}/0",
@@ -207,6 +228,7 @@ def message(say: Say, medium: Where, name: str, at: datetime) -> MessageReceived
         author=person_at(medium, name),
         text=whole_text(say.text),
         at=at,
+        files=tuple(attached(one) for one in say.files),
     )
 
 

@@ -9,15 +9,19 @@ import importlib
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Coroutine, Hashable
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine, Hashable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from gateway.addresses import Route
 from gateway.cards import Card
-from gateway.events import ControlPressed, MediumFact
+from gateway.events import ControlPressed, MediumFact, MessageReceived
+from gateway.files import LARGEST_BYTES, Keep
 from gateway.live import LiveSignal, TurnDecided
-from mediums import markup
-from mediums.medium import Health, Publish
+from mediums import incoming, markup
+from mediums.medium import Carried, Health, OutcomeUnknown, Publish, SurelyNotSent
 from mediums.slack import failures, wire
 from mediums.slack.door import Door
 from mediums.slack.failures import CallFailed
@@ -43,6 +47,7 @@ class SlackMedium:
 
     name = wire.MEDIUM
     repeatable = False
+    files_with_text = False
 
     def __init__(
         self, bot_token: str, entry: Entry, team: str, api_base: str = API_BASE, pace: Pace | None = None
@@ -54,21 +59,22 @@ class SlackMedium:
         self._pace = pace or Pace()
         self._client: Client | None = None
         self._people = People(self._profile, self._pace.lookup_seconds)
-        self._threads, self._called, self._published = _Recent(), _Recent(), _Recent()
+        self._threads, self._called, self._published, self._rooms = _Recent(), _Recent(), _Recent(), _Recent()
         self._presses = Presses(self._whisper)
         self._trouble = "not connected to Slack yet"
         self._publishing_since: float | None = None
 
     # --- receiving ---------------------------------------------------------------------------------------------------
 
-    async def receive(self, publish: Publish) -> None:
+    async def receive(self, publish: Publish, keep: Keep) -> None:
         """For ever. What a failed `publish` left unacknowledged is sent again by Slack."""
         try:
             me = await self._me()
             from mediums.slack.client import new_queue
 
             envelopes = new_queue()
-            await _both(self._heard_from(envelopes, await self._connected()), self._take_all(envelopes, me, publish))
+            taking = self._take_all(envelopes, me, publish, keep)
+            await _both(self._heard_from(envelopes, await self._connected()), taking)
         finally:
             self._trouble = self._trouble or "no longer receiving"
             self._publishing_since = None
@@ -97,24 +103,72 @@ class SlackMedium:
             self._tell(f"mediums.slack.bot_token is now of another workspace ({me.team}): start the gateway again")
             await asyncio.sleep(self._pace.longest_pause_seconds)
 
-    async def _take_all(self, envelopes: "Envelopes", me: Me, publish: Publish) -> None:
-        while True:
-            envelope = await envelopes.get()
-            fact = await self._heard(envelope, me)
-            if fact is not None and fact.identity not in self._published:
-                if isinstance(fact, ControlPressed):
-                    self._presses.expect(fact)
-                self._publishing_since = time.monotonic()
-                await publish(fact)
-                self._publishing_since = None
-                self._remember(fact)
-            await envelope.acknowledge()
+    async def _take_all(self, envelopes: "Envelopes", me: Me, publish: Publish, keep: Keep) -> None:
+        """In order in each channel; one whose files take long holds up no other."""
+        last: dict[str, asyncio.Task[None]] = {}
+        failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        try:
+            while not failed.done():
+                coming = asyncio.ensure_future(envelopes.get())
+                either: set[asyncio.Future[Any]] = {coming, failed}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+                if failed.done():
+                    coming.cancel()
+                    break
+                channel = wire.channel_of(coming.result().payload)
+                taking = self._take(coming.result(), last.get(channel), me, publish, keep)
+                last = {name: task for name, task in last.items() if not task.done()}
+                last[channel] = asyncio.create_task(taking, name=f"{self.account}: {channel}")
+                last[channel].add_done_callback(partial(_tell_failure, failed))
+            failed.result()
+        finally:
+            for task in last.values():
+                task.cancel()
+            await asyncio.gather(*last.values(), return_exceptions=True)
 
-    async def _heard(self, envelope: "Envelope", me: Me) -> MediumFact | None:
+    async def _take(
+        self, envelope: "Envelope", before: "asyncio.Task[None] | None", me: Me, publish: Publish, keep: Keep
+    ) -> None:
+        if before is not None:
+            await asyncio.wait({before})
+        heard = await self._heard(envelope, me)
+        if heard is not None and heard.fact.identity not in self._published:
+            fact = heard.fact
+            if isinstance(fact, MessageReceived) and heard.files:
+                files = await incoming.taken(heard.files, self._fetch, keep, self.account)
+                fact = msgspec.structs.replace(fact, files=files)
+            if isinstance(fact, ControlPressed):
+                self._presses.expect(fact)
+            self._publishing_since = time.monotonic()
+            await publish(fact)
+            self._publishing_since = None
+            self._remember(fact)
+        await envelope.acknowledge()
+
+    async def _fetch(self, where: str) -> bytes:
+        """By its address, or by the id of a file of which Slack tells no more yet."""
+        client = await self._connected()
+        try:
+            address = where if "://" in where else await client.file_address(where)
+            kind, data = await client.fetch(address, LARGEST_BYTES)
+        except CallFailed as error:
+            log.warning("%s: a file could not be fetched: %s", self.account, error)
+            raise incoming.NotFetched("Slack did not hand it over; please send it again") from None
+        if kind == "text/html" and data[:200].lstrip().lower().startswith((b"<!doctype html", b"<html")):
+            log.warning(
+                "%s: instead of a file Slack sent its page to sign in: add the scope files:read to the app, under "
+                "OAuth & Permissions, and reinstall it",
+                self.account,
+            )
+            raise incoming.NotFetched("I may not read files here yet; the person who runs me has been told")
+        return data
+
+    async def _heard(self, envelope: "Envelope", me: Me) -> wire.Heard | None:
         """What cannot be read is logged and passed over; other kinds than events and presses say nothing."""
         payload = envelope.payload
         if envelope.kind == "interactive" and payload.get("type") == "block_actions":
-            return self._pressed(payload, me)
+            pressed = self._pressed(payload, me)
+            return wire.Heard(pressed) if pressed else None
         if envelope.kind != "events_api":
             return None
         try:
@@ -133,11 +187,14 @@ class SlackMedium:
 
     def _remember(self, fact: MediumFact) -> None:
         self._published.add(fact.identity)
-        if isinstance(fact, ControlPressed):
-            return
-        if fact.addressed and not fact.private:
-            self._called.add((fact.route.place, fact.route.reply_to))
-            self._threads.add((fact.route.place, fact.route.thread))
+        if isinstance(fact, MessageReceived):
+            self._rooms.add((fact.route.place, fact.route.reply_to), fact.route.thread)
+            if fact.addressed and not fact.private:
+                self._called.add((fact.route.place, fact.route.reply_to))
+                self._threads.add((fact.route.place, fact.route.thread))
+
+    def thread_of(self, channel: str, ts: str) -> str | None:
+        return self._rooms.get((channel, ts))
 
     def takes_part(self, channel: str, thread: str) -> bool:
         """As far as it is remembered: a restart forgets it until the bot writes there again or is mentioned."""
@@ -156,6 +213,31 @@ class SlackMedium:
         """In channels into the thread of the route. `key` is not used."""
         ts = await self._post(wire.message(route, text))
         self._threads.add((route.place, route.thread or ts))
+        self._rooms.add((route.place, ts), route.thread or ts)
+
+    async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None:
+        """Each file is a message of its own, the text another. Until it is shared nobody has seen it."""
+        (carried,) = files
+        upload = wire.upload(route, carried.file)
+        client = await self._connected()
+        try:
+            name = await client.store(carried.file, carried.data)
+        except CallFailed as error:
+            end = failures.end(error.failure)
+            raise (SurelyNotSent(str(end)) if isinstance(end, OutcomeUnknown) else end) from None
+        try:
+            await client.share(name, upload)
+        except CallFailed as error:
+            raise failures.end(error.failure) from None
+        if route.thread:
+            self._threads.add((route.place, route.thread))
+
+    async def react(self, route: Route, emoji: str, key: str) -> None:
+        call = wire.reaction(route, emoji)
+        try:
+            await (await self._connected()).react(call)
+        except CallFailed as error:
+            raise failures.end(error.failure) from None
 
     async def show_card(self, route: Route, card: Card, message: str | None) -> str:
         return await self._post(wire.card(route, card, message))
@@ -258,17 +340,26 @@ async def _both(*work: Coroutine[None, None, None]) -> None:
         await asyncio.wait(tasks)
 
 
+def _tell_failure(failed: "asyncio.Future[None]", task: "asyncio.Task[None]") -> None:
+    error = None if task.cancelled() else task.exception()
+    if error is not None and not failed.done():
+        failed.set_exception(error)
+
+
 class _Recent:
-    """A bounded set: the newest REMEMBERED."""
+    """The newest REMEMBERED, each with what is to be known of it."""
 
     def __init__(self) -> None:
-        self._items: OrderedDict[Hashable, None] = OrderedDict()
+        self._items: OrderedDict[Hashable, str | None] = OrderedDict()
 
     def __contains__(self, item: Hashable) -> bool:
         return item in self._items
 
-    def add(self, item: Hashable) -> None:
-        self._items[item] = None
+    def get(self, item: Hashable) -> str | None:
+        return self._items.get(item)
+
+    def add(self, item: Hashable, about: str | None = None) -> None:
+        self._items[item] = about
         self._items.move_to_end(item)
         if len(self._items) > REMEMBERED:
             self._items.popitem(last=False)

@@ -4,7 +4,7 @@ from mediums.medium import Health
 from mediums.slack.client import Client
 from mediums.slack.failures import CallFailed
 from mediums.slack.pace import Pace
-from mediums.slack.wire import NEEDED_SCOPES, THREAD_SCOPES
+from mediums.slack.wire import MORE_SCOPES, NEEDED_SCOPES, THREAD_SCOPES
 from mediums.slack.words import Me
 
 
@@ -32,4 +32,5 @@ def _allowed(me: Me) -> Health:
         return Health(well=False, text=f"{who}, without the scopes {', '.join(missing)}: {mend}")
     deaf = [scope for scope in THREAD_SCOPES if scope not in me.scopes]
     without = f"; without {', '.join(deaf)} it does not hear what follows in a thread" if deaf else ""
-    return Health(well=True, text=who + without)
+    unable = [f"; without {scope} it cannot {what}" for scope, what in MORE_SCOPES.items() if scope not in me.scopes]
+    return Health(well=True, text=who + without + "".join(unable))

@@ -7,11 +7,13 @@ a token or the ticket in a connection's address.
 
 import asyncio
 import contextlib
+import io
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
@@ -19,16 +21,19 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from gateway.files import Attachment
 from mediums.slack import words
-from mediums.slack.failures import CONNECTING, CallFailed, Disconnected, Failure, Unreachable, refusal
+from mediums.slack.failures import CONNECTING, CallFailed, Disconnected, Failure, Refusal, Unreachable, refusal
 from mediums.slack.pace import Pace
-from mediums.slack.wire import PostMessage
+from mediums.slack.wire import PostMessage, Reaction, Upload
 from mediums.slack.words import Me, Payload, Profile
 
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 5.0
 CALLS_AT_ONCE = 16
+UPLOAD_SECONDS = 90.0
+REDIRECTS = 4
 WAITING = 1000  # envelopes of all connections; one beyond is left unconfirmed, and Slack sends it again
 
 _NEVER_LEFT = (
@@ -60,7 +65,8 @@ class Client:
 
     def __init__(self, bot_token: str, app_token: str, api_base: str, pace: Pace) -> None:
         """`api_base` without a trailing slash."""
-        self._app_token, self._pace = app_token, pace
+        self._bot_token, self._app_token, self._pace = bot_token, app_token, pace
+        self._host = urlsplit(api_base).hostname
         self._session = _session(pace.call_seconds)
         self._web = AsyncWebClient(bot_token, f"{api_base}/", session=self._session, retry_handlers=[], logger=log)
         self._web.proxy = None  # aiohttp reads the environment itself, and NO_PROXY too
@@ -109,6 +115,72 @@ class Client:
                 link_names=False,
             )
             return str(answer["ts"])
+
+    async def react(self, reaction: Reaction) -> None:
+        """https://docs.slack.dev/reference/methods/reactions.add"""
+        try:
+            async with self._failing("reactions.add"):
+                await self._web.reactions_add(channel=reaction.channel, timestamp=reaction.ts, name=reaction.name)
+        except CallFailed as error:
+            if not (isinstance(error.failure, Refusal) and error.failure.error == "already_reacted"):
+                raise
+
+    async def store(self, file: Attachment, data: bytes) -> str:
+        """The id of a file that is at Slack, and that nobody sees yet.
+        https://docs.slack.dev/reference/methods/files.getUploadURLExternal"""
+        async with self._failing("files.getUploadURLExternal"):
+            told = await self._web.files_getUploadURLExternal(filename=file.name, length=len(data))
+            address, name = str(told["upload_url"]), str(told["file_id"])
+            timeout = aiohttp.ClientTimeout(total=UPLOAD_SECONDS, sock_connect=CONNECT_SECONDS)
+            async with self._session.post(address, data=io.BytesIO(data), timeout=timeout) as answer:
+                if answer.status == 200:
+                    return name
+                failure = refusal("files.getUploadURLExternal", answer.status, None, answer.headers.get("Retry-After"))
+        raise CallFailed(failure)
+
+    async def share(self, name: str, upload: Upload) -> None:
+        """https://docs.slack.dev/reference/methods/files.completeUploadExternal"""
+        async with self._failing("files.completeUploadExternal"):
+            await self._web.files_completeUploadExternal(
+                files=[{"id": name, "title": upload.file.name}], channel_id=upload.channel, thread_ts=upload.thread
+            )
+
+    async def file_address(self, name: str) -> str:
+        """https://docs.slack.dev/reference/methods/files.info"""
+        async with self._failing("files.info"):
+            file = (await self._web.files_info(file=name))["file"]
+            return str(file.get("url_private_download") or file["url_private"])
+
+    async def fetch(self, address: str, most_bytes: int) -> tuple[str, bytes]:
+        """Media type and at most one byte more than `most_bytes`; the caller bounds the time. The token goes to
+        Slack's own hosts alone, wherever it is sent on to.
+        https://docs.slack.dev/reference/objects/file-object#authentication"""
+        async with self._failing("the file"):
+            for _ in range(REDIRECTS):
+                ours = self._is_slacks(address)
+                headers = {"Authorization": f"Bearer {self._bot_token}"} if ours else {}
+                timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS)
+                async with self._session.get(
+                    address, headers=headers, allow_redirects=False, timeout=timeout
+                ) as answer:
+                    if 300 <= answer.status < 400:
+                        address = urljoin(address, answer.headers.get("Location", ""))
+                        continue
+                    if answer.status != 200:
+                        failure = refusal("the file", answer.status, None, answer.headers.get("Retry-After"))
+                        break
+                    data = bytearray()
+                    while len(data) <= most_bytes and (more := await answer.content.read(1 << 16)):
+                        data += more
+                    return answer.content_type, bytes(data[: most_bytes + 1])
+            else:
+                failure = refusal("the file", 310, None, None)
+        raise CallFailed(failure)
+
+    def _is_slacks(self, address: str) -> bool:
+        parts = urlsplit(address)
+        host = parts.hostname or ""
+        return host == self._host or (parts.scheme == "https" and f".{host}".endswith(".slack.com"))
 
     async def whisper(self, channel: str, user: str, text: str, thread: str | None) -> None:
         """Only this person sees it, and not for long. https://docs.slack.dev/reference/methods/chat.postEphemeral"""

@@ -13,10 +13,12 @@ import msgspec
 from gateway import cards
 from gateway.addresses import Address, Route
 from gateway.cards import Button, Card
-from gateway.events import ControlPressed, MessageReceived, Person
+from gateway.events import ControlPressed, MediumFact, MessageDeleted, MessageReacted, MessageReceived, Person
+from gateway.files import Attachment
 from gateway.outbox import Rejected
 from gateway.record import Record
 from mediums import markup
+from mediums.incoming import Found
 from mediums.slack import words
 from mediums.slack.words import Me, Payload, Profiles
 
@@ -28,10 +30,25 @@ SECTION_LIMIT, BUTTON_LIMIT, BUTTONS_LIMIT = 3000, 75, 25  # https://docs.slack.
 # https://docs.slack.dev/reference/scopes; with the first it works in direct messages and where it is mentioned.
 NEEDED_SCOPES = ("app_mentions:read", "chat:write", "im:history", "users:read")
 THREAD_SCOPES = ("channels:history", "groups:history", "mpim:history")
-BOT_EVENTS = ("app_mention", "message.channels", "message.groups", "message.im", "message.mpim")
+MORE_SCOPES = {  # without them it works, but not this
+    "files:read": "take the files that people send",
+    "files:write": "send files",
+    "reactions:read": "see the emojis that people put to messages",
+    "reactions:write": "put emojis to messages",
+}
+BOT_EVENTS = (
+    "app_mention",
+    "message.channels",
+    "message.groups",
+    "message.im",
+    "message.mpim",
+    "reaction_added",
+    "reaction_removed",
+)
 
 _SPOKEN = (None, "file_share", "me_message", "thread_broadcast")
-_CHANGED = "message_changed"
+_CHANGED, _DELETED = "message_changed", "message_deleted"
+_REACTIONS = ("reaction_added", "reaction_removed")
 
 
 class Memory(Protocol):
@@ -42,6 +59,9 @@ class Memory(Protocol):
 
     def was_called(self, channel: str, ts: str) -> bool:
         """This message called the bot, and was published for it."""
+
+    def thread_of(self, channel: str, ts: str) -> str | None:
+        """Of a message that was published, or is one of the bot's."""
 
 
 def account_of(team: str) -> str:
@@ -73,33 +93,62 @@ class _Spoken(NamedTuple):
 
 def people(payload: Payload, me: Me) -> Iterator[str]:
     """The ids whose profiles `heard` can use: the author's first, then of those who are named."""
+    event = payload.get("event") or {}
+    if event.get("type") in _REACTIONS:
+        yield str(event["user"])
     spoken = _spoken(payload, me)
     if spoken is not None:
         yield str(spoken.message["user"])
         yield from (user for user in words.mentions(spoken.message) if user != me.user)
 
 
-def heard(payload: Payload, me: Me, profiles: Profiles, memory: Memory) -> MessageReceived | None:
+def channel_of(payload: Payload) -> str:
+    """Whatever is said in one is kept in order."""
+    event = payload.get("event") or {}
+    return str(event.get("channel") or (event.get("item") or {}).get("channel") or "")
+
+
+class Heard(NamedTuple):
+    fact: MediumFact
+    files: tuple[Found, ...] = ()
+
+
+def heard(payload: Payload, me: Me, profiles: Profiles, memory: Memory) -> Heard | None:
     """One event (https://docs.slack.dev/apis/events-api/#callback-field), or None for what no person said: joins,
-    robots, the bot's own, a link's preview, a deletion, somebody of whom nobody can say to which workspace they belong.
+    robots, the bot's own, a link's preview, somebody of whom nobody can say to which workspace they belong.
 
     A mention comes as two events, `app_mention` and `message`; both give a fact with one identity.
     Raises KeyError, TypeError, ValueError or AttributeError for what is not shaped as documented.
     """
+    event = payload.get("event") or {}
+    if event.get("type") in _REACTIONS:
+        reacted = _reacted(payload, event, me, profiles, memory)
+        return Heard(reacted) if reacted else None
+    if event.get("type") == "message" and event.get("subtype") == _DELETED:
+        deleted = _deleted(payload, event, me, memory)
+        return Heard(deleted) if deleted else None
     spoken = _spoken(payload, me)
-    if spoken is None:
-        return None
+    return None if spoken is None else _said(spoken, payload, me, profiles, memory)
+
+
+def _said(spoken: _Spoken, payload: Payload, me: Me, profiles: Profiles, memory: Memory) -> Heard | None:
     author = str(spoken.message["user"])
     known = profiles.get(author)
     team = _team(payload, spoken.message, known.team if known else "", me)
     if team is None or (known and known.bot):
         return None
-    text = _text(spoken, me, profiles, memory)
-    if not text:
+    text, files = words.said(spoken.message, me, profiles), words.files(spoken.message)
+    before = None if spoken.before is None else words.said(spoken.before, me, profiles)
+    if text == before:
+        return None
+    if before is None and spoken.version != "0" and memory.was_called(spoken.channel, spoken.ts):
+        return None  # an edited mention that was heard before it was edited: of that the change itself is told
+    if not (text or files or before):
         return None
     by_name = spoken.direct or me.user in words.mentions(spoken.message)
     addressed = by_name or _takes_part(spoken, me, memory)
-    return MessageReceived(
+    shared = words.shared(spoken.message, profiles)
+    fact = MessageReceived(
         identity=f"{account_of(me.team)}/message/{spoken.channel}/{spoken.ts}/{spoken.version}",
         route=Route(
             medium=MEDIUM,
@@ -109,13 +158,16 @@ def heard(payload: Payload, me: Me, profiles: Profiles, memory: Memory) -> Messa
             reply_to=spoken.ts,
         ),
         author=Person(address=Address(medium=MEDIUM, user=f"{team}/{author}"), name=known.name if known else author),
-        text=text,
+        text="\n\n".join(piece for piece in (shared, text) if piece),
         at=time_of(spoken.ts if spoken.version == "0" else spoken.version),
         private=spoken.direct,
         addressed=addressed,
         by_name=by_name or not addressed,
         in_thread=spoken.thread is not None and not spoken.direct,
+        edited=before is not None,
+        before=before or "",
     )
+    return Heard(fact, files)
 
 
 def pressed(payload: Payload, me: Me) -> ControlPressed:
@@ -150,6 +202,49 @@ def pressed(payload: Payload, me: Me) -> ControlPressed:
     )
 
 
+def _deleted(payload: Payload, event: Payload, me: Me, memory: Memory) -> MessageDeleted | None:
+    """https://docs.slack.dev/reference/events/message/message_deleted; without what it was, nobody knows whose."""
+    before = event.get("previous_message") or {}
+    author, channel, ts = before.get("user"), str(event["channel"]), str(event["deleted_ts"])
+    if not author or author == me.user or before.get("bot_id") or (team := _team(payload, before, "", me)) is None:
+        return None
+    root = before.get("thread_ts")
+    return MessageDeleted(
+        identity=f"{account_of(me.team)}/deleted/{channel}/{ts}/0",
+        message=f"{account_of(me.team)}/message/{channel}/{ts}",
+        route=_route(me, channel, ts, str(root) if root and root != ts else memory.thread_of(channel, ts)),
+        author=Person(address=Address(medium=MEDIUM, user=f"{team}/{author}"), name=str(author)),
+        at=time_of(str(event.get("event_ts") or event["ts"])),
+        private=event.get("channel_type") == "im" or channel.startswith("D"),
+    )
+
+
+def _reacted(payload: Payload, event: Payload, me: Me, profiles: Profiles, memory: Memory) -> MessageReacted | None:
+    """https://docs.slack.dev/reference/events/reaction_added; of messages alone, not of files."""
+    item, user = event.get("item") or {}, str(event["user"])
+    known = profiles.get(user)
+    team = _team(payload, event, known.team if known else "", me)
+    if item.get("type") != "message" or user == me.user or team is None or (known and known.bot):
+        return None
+    channel, ts, removed = str(item["channel"]), str(item["ts"]), event["type"] == "reaction_removed"
+    what = "unreaction" if removed else "reaction"
+    return MessageReacted(
+        identity=f"{account_of(me.team)}/{what}/{channel}/{ts}/{user}/{event['reaction']}/{event['event_ts']}",
+        message=f"{account_of(me.team)}/message/{channel}/{ts}",
+        route=_route(me, channel, ts, memory.thread_of(channel, ts)),
+        author=Person(address=Address(medium=MEDIUM, user=f"{team}/{user}"), name=known.name if known else user),
+        at=time_of(str(event["event_ts"])),
+        emoji=words.emoji_of(str(event["reaction"])),
+        removed=removed,
+        own=event.get("item_user") == me.user,
+        private=channel.startswith("D"),
+    )
+
+
+def _route(me: Me, channel: str, ts: str, thread: str | None) -> Route:
+    return Route(medium=MEDIUM, account=account_of(me.team), place=channel, thread=thread, reply_to=ts)
+
+
 def time_of(ts: str) -> datetime:
     seconds, _, micros = ts.partition(".")
     return datetime.fromtimestamp(int(seconds), UTC) + timedelta(microseconds=int(micros[:6].ljust(6, "0")))
@@ -173,18 +268,6 @@ def _spoken(payload: Payload, me: Me) -> _Spoken | None:
         version=str(edit or (event["ts"] if changed else "0")),
         before=event.get("previous_message") or {} if changed else None,
     )
-
-
-def _text(spoken: _Spoken, me: Me, profiles: Profiles, memory: Memory) -> str:
-    """Empty for a change that changed no word, and for an edited mention that was heard before it was edited: of that
-    the change itself is told."""
-    text = words.said(spoken.message, me, profiles)
-    if spoken.before is not None:
-        before = words.said(spoken.before, me, profiles)
-        return "" if text == before else words.edited(text, before)
-    if spoken.version != "0" and memory.was_called(spoken.channel, spoken.ts):
-        return ""
-    return "\n\n".join(piece for piece in (words.shared(spoken.message, profiles), text) if piece)
 
 
 def _takes_part(spoken: _Spoken, me: Me, memory: Memory) -> bool:
@@ -237,7 +320,7 @@ def _element(button: Button) -> Payload:
         "value": button.press,
         "text": {"type": "plain_text", "text": button.text[:BUTTON_LIMIT], "emoji": True},
     }
-    return element | ({"style": "danger"} if cards.pressed(button.press).verb == "stop" else {})
+    return element | ({"style": "danger"} if button.does("stop") else {})
 
 
 def fullness(markdown: str) -> float:
@@ -247,9 +330,44 @@ def fullness(markdown: str) -> float:
 
 def message(route: Route, markdown: str) -> PostMessage:
     """Raises Rejected for a route that is not Slack's."""
+    return PostMessage(channel=_channel(route), text=_mrkdwn(markdown), thread=route.thread)
+
+
+class Reaction(Record, frozen=True, kw_only=True):
+    """The arguments of one reactions.add."""
+
+    channel: str
+    ts: str
+    name: str
+
+
+def reaction(route: Route, emoji: str) -> Reaction:
+    """Raises Rejected for a route that leads to no message, and for an emoji that has no name here."""
+    name = words.emoji_name(emoji)
+    if route.medium != MEDIUM or not route.reply_to:
+        raise Rejected("there is no message to put an emoji to")
+    if name is None:
+        raise Rejected(f"{emoji} has no name on Slack that is known here")
+    return Reaction(channel=route.place, ts=route.reply_to, name=name)
+
+
+class Upload(Record, frozen=True, kw_only=True):
+    """A file, shared in a channel or a thread of it."""
+
+    channel: str
+    thread: str | None
+    file: Attachment
+
+
+def upload(route: Route, file: Attachment) -> Upload:
+    """Raises Rejected for a route that is not Slack's."""
+    return Upload(channel=_channel(route), thread=route.thread, file=file)
+
+
+def _channel(route: Route) -> str:
     if route.medium != MEDIUM or not route.place.isalnum():
         raise Rejected(f"{route.medium}:{route.place} is no place on Slack: those are ids, as in C024BE91L")
-    return PostMessage(channel=route.place, text=_mrkdwn(markdown), thread=route.thread)
+    return route.place
 
 
 def card(route: Route, shown: Card, edits: str | None) -> PostMessage:

@@ -1,4 +1,4 @@
-"""What a Slack message says, as one text for a reader: markup decoded, the bot's own mention out, files named. Pure.
+"""What a Slack message says, as one text for a reader, and its files: markup decoded, the bot's own mention out. Pure.
 
 Slack escapes three characters and writes mentions and links in angle brackets, so a bracket that a person typed never
 looks like markup: https://docs.slack.dev/messaging/formatting-message-text#retrieving-messages
@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway.record import Record, whole_text
+from mediums.incoming import Found
 
-OLD_TEXT_LENGTH = 300  # of an edited message, shown beside the new text
 NAME_LENGTH = 60
-FILES_NAMED = 20
 
 Payload = dict[str, Any]
 
@@ -56,9 +55,8 @@ def profile(user: Payload) -> Profile:
 
 
 def said(message: Payload, me: Me, profiles: Profiles) -> str:
-    """The author's own words, with the files that came along. Empty for nothing."""
-    words = decoded(_without_mention(message.get("text") or "", me), profiles)
-    return whole_text("\n".join(piece for piece in (words, *_files(message)) if piece))
+    """The author's own words. Empty for nothing."""
+    return whole_text(decoded(_without_mention(message.get("text") or "", me), profiles))
 
 
 def shared(message: Payload, profiles: Profiles) -> str:
@@ -71,11 +69,6 @@ def shared(message: Payload, profiles: Profiles) -> str:
         )
         for one in passed_on
     )
-
-
-def edited(text: str, before: str) -> str:
-    old = before if len(before) <= OLD_TEXT_LENGTH else before[: OLD_TEXT_LENGTH - 1] + "…"
-    return "\n".join([quoted("[edited an earlier message, which said:]", old), "[and now says:]", text])
 
 
 def mentions(message: Payload) -> Iterator[str]:
@@ -153,15 +146,53 @@ def _link(target: str, label: str) -> str:
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-def _files(message: Payload) -> Iterator[str]:
-    """https://docs.slack.dev/reference/objects/file-object; one that is gone or not shown has no name."""
-    files = message.get("files") or []
-    for file in files[:FILES_NAMED]:
-        if file.get("mode") == "tombstone":
-            yield "[a file that was deleted]"
-        elif file.get("mode") == "hidden_by_limit":
-            yield "[a file that Slack no longer shows]"
-        else:
-            yield f"[{' '.join(filter(None, ('file', one_line(file.get('name') or ''))))}, not yet readable]"
-    if len(files) > FILES_NAMED:
-        yield f"[and {len(files) - FILES_NAMED} more files]"
+def files(message: Payload) -> tuple[Found, ...]:
+    """https://docs.slack.dev/reference/objects/file-object; one that is gone or not shown has no name.
+
+    Fetched by its address, or by its id where Slack wants to be asked for it first (as in shared channels).
+    """
+    return tuple(_file(file) for file in message.get("files") or [])
+
+
+def _file(file: Payload) -> Found:
+    name, kind = file.get("name") or file.get("title") or "file", file.get("mimetype") or ""
+    why = ""
+    if file.get("mode") == "tombstone":
+        why = "it was deleted"
+    elif file.get("mode") == "hidden_by_limit":
+        why = "Slack no longer shows it, as the workspace is over its limit"
+    elif file.get("is_external") or file.get("mode") == "external":
+        why = "it is not kept at Slack but elsewhere; please send the file itself"
+    address = file.get("url_private_download") or file.get("url_private") or file.get("id") or ""
+    return Found(name=name, kind=kind, fetch=str(address), size=int(file.get("size") or 0), why=why)
+
+
+# --- emojis ----------------------------------------------------------------------------------------------------------
+
+_EMOJIS = {
+    "👍": "+1",
+    "👎": "-1",
+    "❤": "heart",
+    "🎉": "tada",
+    "👀": "eyes",
+    "🙏": "pray",
+    "😁": "grin",
+    "🤔": "thinking_face",
+    "👌": "ok_hand",
+    "🔥": "fire",
+    "😢": "cry",
+    "💯": "100",
+}
+_ALIASES = {"thumbsup": "👍", "thumbsdown": "👎"}
+_CHARACTERS_OF = {name: emoji for emoji, name in _EMOJIS.items()} | _ALIASES
+
+
+def emoji_name(emoji: str) -> str | None:
+    """Slack's name of it, without colons, for those that the assistant uses."""
+    return _EMOJIS.get(emoji.removesuffix("\ufe0f"))
+
+
+def emoji_of(name: str) -> str:
+    """As a character where it is one of those, else as its name; a skin tone is left out."""
+    plain = name.partition("::")[0]
+    return _CHARACTERS_OF.get(plain, f":{one_line(plain)}:")

@@ -8,17 +8,21 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from gateway.addresses import Route
 from gateway.cards import Card
 from gateway.commands import COMMANDS
+from gateway.events import MediumFact
+from gateway.files import LARGEST_BYTES, Keep, too_large
 from gateway.live import LiveSignal, TurnDecided, Typing
 from gateway.record import Record
-from mediums import markup
-from mediums.medium import Health, Publish, Rejected, SurelyNotSent
+from mediums import incoming, markup
+from mediums.medium import Carried, Health, Publish, Rejected, SurelyNotSent
 from mediums.telegram import failures, wire
 from mediums.telegram.failures import CallFailed, Refusal
 from mediums.telegram.presses import Presses
@@ -53,13 +57,15 @@ class TelegramMedium:
 
     name = wire.MEDIUM
     repeatable = False
+    files_with_text = False
 
     def __init__(self, token: str, api_base: str = "https://api.telegram.org", pace: Pace | None = None) -> None:
         """`api_base` without a trailing slash. Raises ValueError for what cannot be a bot token."""
         self.account = wire.account_of(token)
         self._token, self._api_base, self._pace = token, api_base, pace or Pace()
         self._client: Client | None = None
-        self._said: OrderedDict[str, str] = OrderedDict()
+        self._said: OrderedDict[str, wire.Said] = OrderedDict()
+        self._own: OrderedDict[str, str | None] = OrderedDict()  # messages of the bot, with their topics
         self._marked: OrderedDict[tuple[str, str, str | None], str] = OrderedDict()
         self._trouble = "not connected to Telegram yet"
         self._publishing_since: float | None = None
@@ -69,16 +75,16 @@ class TelegramMedium:
 
     # --- receiving ---------------------------------------------------------------------------------------------------
 
-    async def receive(self, publish: Publish) -> None:
+    async def receive(self, publish: Publish, keep: Keep) -> None:
         """For ever. Updates that a failed `publish` left unconfirmed come again with the next call."""
         try:
-            await self._poll(publish)
+            await self._poll(publish, keep)
         finally:
             self._trouble = self._trouble or "no longer receiving"
             self._publishing_since = None
             await self.close()
 
-    async def _poll(self, publish: Publish) -> None:
+    async def _poll(self, publish: Publish, keep: Keep) -> None:
         failed = wait_seconds = 0
         offset: int | None = None
         me: Me | None = None
@@ -96,26 +102,60 @@ class TelegramMedium:
             if self._preparing is None:
                 self._preparing = asyncio.create_task(self._prepare(client), name=f"{self.account}: prepare")
             failed, wait_seconds = 0, self._pace.poll_seconds
-            for update in updates:
-                offset = await self._take(update, me, publish) + 1
+            await self._take_all(updates, me, publish, keep)
+            offset = max((int(update["update_id"]) + 1 for update in updates), default=offset)
 
-    async def _take(self, update: Payload, me: Me, publish: Publish) -> int:
-        """Published if it is a message or a press; what cannot be read is logged and passed over. Returns its id."""
-        if "callback_query" in update:
-            await self._take_press(update["callback_query"], me, publish)
-            return int(update["update_id"])
+    async def _take_all(self, updates: list[Payload], me: Me, publish: Publish, keep: Keep) -> None:
+        """In order in each chat; a chat whose files take long holds up no other."""
+        chats: dict[str, list[Payload]] = {}
+        for update in updates:
+            chats.setdefault(_chat_of(update), []).append(update)
+        taking = [asyncio.create_task(self._take_each(one, me, publish, keep)) for one in chats.values()]
         try:
-            heard = wire.heard(update, me, self._said.get(wire.message_key(update)))
-        except (KeyError, TypeError, ValueError, AttributeError):
-            log.exception("%s: update %s cannot be read and is passed over", self.account, update.get("update_id"))
-            heard = None
-        if heard is not None:
-            if heard.fact is not None:
-                self._publishing_since = time.monotonic()
-                await publish(heard.fact)
-                self._publishing_since = None
-            _remember(self._said, heard.key, heard.said)
-        return int(update["update_id"])
+            await asyncio.gather(*taking)
+        finally:
+            for task in taking:
+                task.cancel()
+            await asyncio.gather(*taking, return_exceptions=True)
+
+    async def _take_each(self, updates: list[Payload], me: Me, publish: Publish, keep: Keep) -> None:
+        """Published if a person has done it; what cannot be read is logged and passed over."""
+        for update in updates:
+            if "callback_query" in update:
+                await self._take_press(update["callback_query"], me, publish)
+                continue
+            try:
+                key = wire.message_key(update)
+                reacted = wire.reacted(update, me, self._thread(key), key in self._own)
+                heard = wire.heard(update, me, self._said.get(key))
+            except (KeyError, TypeError, ValueError, AttributeError):
+                log.exception("%s: update %s cannot be read and is passed over", self.account, update.get("update_id"))
+                continue
+            await self._publish(reacted, publish)
+            if heard is not None and heard.fact is not None:
+                files = await incoming.taken(heard.files, self._fetch, keep, self.account)
+                await self._publish(msgspec.structs.replace(heard.fact, files=files), publish)
+            if heard is not None:
+                _remember(self._said, heard.key, heard.said)
+
+    def _thread(self, key: str) -> str | None:
+        """The topic of a message, as far as it is remembered."""
+        return self._own[key] if key in self._own else self._said[key].thread if key in self._said else None
+
+    async def _publish(self, fact: MediumFact | None, publish: Publish) -> None:
+        if fact is not None:
+            self._publishing_since = time.monotonic()
+            await publish(fact)
+            self._publishing_since = None
+
+    async def _fetch(self, file: str) -> bytes:
+        try:
+            return await self._connected().fetch(file, LARGEST_BYTES)
+        except CallFailed as error:
+            if isinstance(error.failure, Refusal) and "too big" in error.failure.description:
+                raise incoming.NotFetched(too_large()) from None
+            log.warning("%s: a file could not be fetched: %s", self.account, error)
+            raise incoming.NotFetched("Telegram did not hand it over; please send it again") from None
 
     async def _take_press(self, query: Payload, me: Me, publish: Publish) -> None:
         try:
@@ -173,27 +213,49 @@ class TelegramMedium:
 
     async def send(self, route: Route, text: str, key: str) -> None:
         """In groups the first of several parts is marked as a reply. `key` is not used."""
-        answered = route.reply_to or ""
-        marked = wire.shows_replies(route) and self._marked.get(route.room) != answered
+        answered, marked = route.reply_to or "", self._marks(route)
         await self._deliver(route, wire.message(route, text, marked))
         _remember(self._marked, route.room, answered)
+
+    async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None:
+        """Each file is a message of its own, the text another. A picture is shown as one."""
+        (carried,) = files
+        await self._deliver(route, wire.file(route, carried.file, self._marks(route)), carried.data)
+        _remember(self._marked, route.room, route.reply_to or "")
+
+    async def react(self, route: Route, emoji: str, key: str) -> None:
+        """One of those that Telegram knows: https://core.telegram.org/bots/api#reactiontypeemoji"""
+        call = wire.reaction(route, emoji)
+        try:
+            await self._connected().react(call)
+        except CallFailed as error:
+            raise failures.end(error.failure) from None
 
     async def show_card(self, route: Route, card: Card, message: str | None) -> str:
         return str(await self._deliver(route, wire.card(route, card, message)))
 
-    async def _deliver(self, route: Route, message: wire.SendMessage) -> int:
-        call: wire.SendMessage | None = message
+    def _marks(self, route: Route) -> bool:
+        return wire.shows_replies(route) and self._marked.get(route.room) != (route.reply_to or "")
+
+    async def _deliver(self, route: Route, made: wire.Call, data: bytes = b"") -> int:
+        call: wire.Call | None = made
         for _ in range(MENDS + 1):
             if call is None:
                 break
             try:
-                return await self._connected().send(call)
+                client = self._connected()
+                number = await (
+                    client.send(call) if isinstance(call, wire.SendMessage) else client.send_file(call, data)
+                )
             except CallFailed as error:
                 call = wire.mended(call, error.failure)
                 if call is None:
                     self._hold_signs(route, error)
                     raise failures.end(error.failure) from None
                 log.info("%s: a message is sent in another form: %s", self.account, error)
+            else:
+                _remember(self._own, f"{call.chat}/{number}", route.thread)
+                return number
         raise SurelyNotSent("Telegram refused each form of the message")
 
     # --- live --------------------------------------------------------------------------------------------------------
@@ -252,8 +314,15 @@ class TelegramMedium:
         return self._client
 
 
-def _remember(memory: OrderedDict[Any, str], key: Hashable, text: str) -> None:
-    memory[key] = text
+def _chat_of(update: Payload) -> str:
+    try:
+        return wire.message_key(update).partition("/")[0]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ""  # it is passed over when it is read
+
+
+def _remember(memory: OrderedDict[Any, Any], key: Hashable, value: object) -> None:
+    memory[key] = value
     memory.move_to_end(key)
     if len(memory) > REMEMBERED:
         memory.popitem(last=False)

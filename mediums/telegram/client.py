@@ -8,10 +8,11 @@ import importlib
 import json
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
 
 from mediums.telegram.failures import CallFailed, Failure, Refusal, Unreachable
 from mediums.telegram.http import Http, RequestFailed
-from mediums.telegram.wire import UPDATES, SendMessage
+from mediums.telegram.wire import UPDATES, SendFile, SendMessage, SetReaction
 from mediums.telegram.words import Me, Payload
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CALLS_AT_ONCE = 64
+UPLOAD_SECONDS = 90.0  # more, for a file; an outbox gives it 120
 
 
 class _Line:
@@ -72,6 +74,36 @@ class Client:
         sender = await self._sender(line)
         return await self._within(line, self._call_seconds, sender.send(message))
 
+    async def send_file(self, sent: SendFile, data: bytes) -> int:
+        """As `send`. https://core.telegram.org/bots/api#senddocument, #sendphoto"""
+        method, field = ("sendPhoto", "photo") if sent.photo else ("sendDocument", "document")
+        parameters = {"chat_id": str(sent.chat)}
+        if sent.thread is not None:
+            parameters["message_thread_id"] = str(sent.thread)
+        if sent.reply_to is not None:
+            parameters["reply_parameters"] = json.dumps({"message_id": sent.reply_to})
+        line = self._calling
+        call = line.http.upload(f"{self._url}/{method}", parameters, field, sent.name, data)
+        message = await self._within(line, self._call_seconds + UPLOAD_SECONDS, call)
+        return int(message.get("message_id") or 0) if isinstance(message, dict) else 0
+
+    async def react(self, reaction: SetReaction) -> None:
+        """https://core.telegram.org/bots/api#setmessagereaction"""
+        emoji = json.dumps([{"type": "emoji", "emoji": reaction.emoji}])
+        query = {"chat_id": str(reaction.chat), "message_id": str(reaction.message), "reaction": emoji}
+        line = self._calling
+        await self._within(line, self._call_seconds, line.http.result(f"{self._url}/setMessageReaction", query))
+
+    async def fetch(self, file: str, most_bytes: int) -> bytes:
+        """https://core.telegram.org/bots/api#getfile; the caller bounds the time."""
+        line = self._calling
+        found = await self._within(
+            line, self._call_seconds, line.http.result(f"{self._url}/getFile", {"file_id": file})
+        )
+        path = found.get("file_path") if isinstance(found, dict) else None
+        address = f"{self._api_base}/file/bot{self._token}/{quote(str(path or ''))}"
+        return await self._within(line, None, line.http.fetch(address, most_bytes))
+
     async def answer(self, query: str, text: str) -> None:
         """Of a press; empty text shows nothing."""
         line = self._calling
@@ -98,13 +130,13 @@ class Client:
             line.sender = module.Sender(self._token, self._api_base, line.http)
         return line.sender
 
-    async def _within(self, line: _Line, seconds: float, call: Awaitable[T]) -> T:
+    async def _within(self, line: _Line, seconds: float | None, call: Awaitable[T]) -> T:
         line.users += 1
         try:
             async with asyncio.timeout(seconds):
                 return await call
         except TimeoutError:
-            failure: Failure = Unreachable(why=f"no answer within {seconds:g} s", left=True)
+            failure: Failure = Unreachable(why=f"no answer within {seconds or 0:g} s", left=True)
         except RequestFailed as error:
             failure = error.failure
         finally:

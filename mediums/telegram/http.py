@@ -3,6 +3,7 @@
 A failure says whether the request ever left, and keeps the answer's status and words.
 """
 
+import io
 import json
 from typing import Any
 
@@ -30,7 +31,9 @@ class Http:
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
 
-    async def request(self, method: str, url: str, parameters: dict[str, str] | None = None) -> tuple[int, bytes]:
+    async def request(
+        self, method: str, url: str, parameters: dict[str, str] | aiohttp.FormData | None = None
+    ) -> tuple[int, bytes]:
         """Status and body of an answer below 400. Raises RequestFailed."""
         try:
             async with self._opened().request(method, url, data=parameters) as answer:
@@ -45,10 +48,27 @@ class Http:
     async def result(self, url: str, parameters: dict[str, str]) -> Any:
         """What a method of the API answers. Raises RequestFailed."""
         _, body = await self.request("POST", url, parameters)
+        return _result(body)
+
+    async def fetch(self, url: str, most_bytes: int) -> bytes:
+        """At most one byte more than `most_bytes`, and no redirect is followed. Raises RequestFailed."""
         try:
-            return json.loads(body)["result"]
-        except (ValueError, KeyError, TypeError):
-            raise RequestFailed(Unreachable(why="the answer is not the Bot API's", left=True)) from None
+            async with self._opened().get(url, allow_redirects=False) as answer:
+                if answer.status != 200:
+                    raise RequestFailed(refusal(answer.status, await answer.content.read(10_000)))
+                data = bytearray()
+                while len(data) <= most_bytes and (more := await answer.content.read(most_bytes + 1 - len(data))):
+                    data += more
+                return bytes(data)
+        except (aiohttp.ClientError, OSError) as error:
+            raise RequestFailed(Unreachable(why=f"{type(error).__name__}: {error}", left=True)) from None
+
+    async def upload(self, url: str, parameters: dict[str, str], field: str, name: str, data: bytes) -> Any:
+        """What a method of the API answers that is given a file. Raises RequestFailed."""
+        form = aiohttp.FormData(parameters)
+        form.add_field(field, io.BytesIO(data), filename=name)
+        _, body = await self.request("POST", url, form)
+        return _result(body)
 
     async def close(self) -> None:
         if self._session is not None:
@@ -60,3 +80,10 @@ class Http:
             timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
             self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, headers=AGENT, trust_env=True)
         return self._session
+
+
+def _result(body: bytes) -> Any:
+    try:
+        return json.loads(body)["result"]
+    except (ValueError, KeyError, TypeError):
+        raise RequestFailed(Unreachable(why="the answer is not the Bot API's", left=True)) from None

@@ -6,6 +6,7 @@ What a message says is worked out in `words`; nothing here waits, remembers or c
 import hashlib
 import html
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,10 +15,12 @@ import msgspec
 from gateway import cards
 from gateway.addresses import Address, Route
 from gateway.cards import Card
-from gateway.events import ControlPressed, MessageReceived, Person
+from gateway.events import Album, ControlPressed, MessageReacted, MessageReceived, Person
+from gateway.files import Attachment
 from gateway.outbox import Rejected
 from gateway.record import Record
 from mediums import markup
+from mediums.incoming import Found
 from mediums.telegram import words
 from mediums.telegram.failures import Failure, Refusal
 from mediums.telegram.words import Me, Payload
@@ -26,8 +29,7 @@ MEDIUM = "telegram"
 LIMIT = 4096  # UTF-16 units after entities parsing: https://core.telegram.org/bots/api#sendmessage
 PAYLOAD_LIMIT = 32768  # bytes with tags; the server answers "text is too long" beyond it
 LONGEST_ESCAPE = 6  # bytes of HTML that one byte of Markdown may become
-OLD_TEXT_LENGTH = 300  # of an edited message, shown beside the new text
-UPDATES = ("message", "edited_message", "callback_query")
+UPDATES = ("message", "edited_message", "message_reaction", "callback_query")
 PRESS_BYTES = 64  # of callback_data: https://core.telegram.org/bots/api#inlinekeyboardbutton
 
 _TAG = re.compile(r"<[^>]+>")
@@ -36,12 +38,22 @@ _TAG = re.compile(r"<[^>]+>")
 # --- what arrives ----------------------------------------------------------------------------------------------------
 
 
+class Said(Record, frozen=True, kw_only=True):
+    """A message as it was last seen: its own words, its files, and its topic."""
+
+    text: str
+    files: tuple[str, ...] = ()
+    thread: str | None = None
+
+
 class Heard(Record, frozen=True, kw_only=True):
-    """`fact` is None when an edit changed nothing that is read. `key` and `said` are for recognising the next edit."""
+    """`fact` is None when an edit changed nothing that is read; its files are still to be fetched. `key` and `said` are
+    for recognising the next edit."""
 
     fact: MessageReceived | None
     key: str
-    said: str
+    said: Said
+    files: tuple[Found, ...] = ()
 
 
 def account_of(token: str) -> str:
@@ -54,41 +66,85 @@ def account_of(token: str) -> str:
 
 def message_key(update: Payload) -> str:
     """Chat and message, the same for all versions; empty for an update without a message."""
-    message = _message(update)
+    message = _message(update) or update.get("message_reaction")
     return f"{message['chat']['id']}/{message['message_id']}" if message else ""
 
 
-def heard(update: Payload, me: Me, before: str | None) -> Heard | None:
+def heard(update: Payload, me: Me, before: Said | None) -> Heard | None:
     """One update (https://core.telegram.org/bots/api#update), or None for what no person said: service messages, the
-    bot's own, other kinds. `before` is what the message said until now, if that is remembered.
+    bot's own, other kinds. `before` is the message as it was until now, if that is remembered.
 
     Raises KeyError, TypeError, ValueError or AttributeError for what is not shaped as documented.
     """
     message = _message(update)
     if message is None or message.get("from", {}).get("id") == me.id:
         return None
-    own = words.said(message, me)
-    if not own:
+    own, files = words.said(message, me), words.files(message)
+    if not (own or files):
         return None
+    route = _route(message, me)
+    said = Said(text=own, files=tuple(_unique(message)), thread=route.thread)
     key, edited = message_key(update), "edited_message" in update
-    if edited and before is not None and before.strip() == own.strip():
-        return Heard(fact=None, key=key, said=own)
-    text = words.forwarded(message, own)
-    if edited:
-        text = _edited(text, before)
-    quoted = words.context(message, me)
+    if edited and before is not None and (before.text.strip(), before.files) == (own.strip(), said.files):
+        return Heard(fact=None, key=key, said=said)
+    text, quoted = words.forwarded(message, own), words.context(message, me)
     private = message["chat"]["type"] == "private"
+    album = message.get("media_group_id")
     fact = MessageReceived(
-        identity=f"{me.account}/message/{key}/{_version(message, own) if edited else 0}",
-        route=_route(message, me),
+        identity=f"{me.account}/message/{key}/{_version(message, said) if edited else 0}",
+        route=route,
         author=_author(message),
-        text=f"{quoted}\n\n{text}" if quoted else text,
+        text="\n\n".join(piece for piece in (quoted, text) if piece),
         at=datetime.fromtimestamp(message.get("edit_date") or message["date"], UTC),
         private=private,
         addressed=private or words.addressed(message, me),
         robot=bool(message.get("from", {}).get("is_bot")) and "sender_chat" not in message,
+        album=Album(id=str(album), place=int(message["message_id"])) if album else None,
+        edited=edited,
+        before=before.text if edited and before is not None else "",
     )
-    return Heard(fact=fact, key=key, said=own)
+    return Heard(fact=fact, key=key, said=said, files=files)
+
+
+def reacted(update: Payload, me: Me, thread: str | None, own: bool) -> MessageReacted | None:
+    """https://core.telegram.org/bots/api#messagereactionupdated; in groups an administrator alone is told.
+
+    `thread` and `own` are of the message that it is about, as far as they are remembered. Raises as `heard`.
+    """
+    told = update.get("message_reaction")
+    sender = (told or {}).get("user") or (told or {}).get("actor_chat")
+    if told is None or sender is None or sender["id"] == me.id:
+        return None
+    new, old = _emojis(told["new_reaction"]), _emojis(told["old_reaction"])
+    put, taken = [one for one in new if one not in old], [one for one in old if one not in new]
+    if not (put or taken):
+        return None
+    place, number = str(told["chat"]["id"]), str(told["message_id"])
+    account = me.account
+    return MessageReacted(
+        identity=f"{account}/reaction/{place}/{number}/{update['update_id']}",
+        message=f"{account}/message/{place}/{number}",
+        route=Route(medium=MEDIUM, account=account, place=place, thread=thread, reply_to=number),
+        author=Person(address=Address(medium=MEDIUM, user=str(sender["id"])), name=words.name_of(sender)),
+        at=datetime.fromtimestamp(told["date"], UTC),
+        emoji=" ".join(put or taken),
+        removed=not put,
+        own=own,
+        private=told["chat"]["type"] == "private",
+    )
+
+
+def _emojis(reactions: list[Payload]) -> list[str]:
+    return [one.get("emoji") or one["type"].replace("_", " ") for one in reactions]
+
+
+def _unique(message: Payload) -> Iterator[str]:
+    """What tells a file from another; the same for ever: https://core.telegram.org/bots/api#document"""
+    for kind in ("photo", "animation", "document", "voice", "video", "video_note", "audio"):
+        if kind in message:
+            stated = message[kind][-1] if kind == "photo" else message[kind]
+            yield str(stated.get("file_unique_id") or stated.get("file_id") or kind)
+            return
 
 
 def pressed(query: Payload, me: Me, at: datetime) -> ControlPressed:
@@ -132,17 +188,10 @@ def _author(message: Payload) -> Person:
     return Person(address=Address(medium=MEDIUM, user=str(sender["id"])), name=words.name_of(sender))
 
 
-def _version(message: Payload, said: str) -> str:
+def _version(message: Payload, said: Said) -> str:
     """`edit_date` counts whole seconds, so two quick edits share it; the words tell them apart."""
-    return f"{message.get('edit_date', 0)}-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
-
-
-def _edited(text: str, before: str | None) -> str:
-    if before is None:
-        return f"[edited an earlier message, which now says:]\n{text}"
-    old = before if len(before) <= OLD_TEXT_LENGTH else before[: OLD_TEXT_LENGTH - 1] + "…"
-    return "\n".join(["[edited an earlier message, which said:]", *(f"> {line}" for line in old.splitlines()),
-                      "[and now says:]", text])  # fmt: skip
+    digest = hashlib.sha256("\0".join((said.text, *said.files)).encode()).hexdigest()
+    return f"{message.get('edit_date', 0)}-{digest[:8]}"
 
 
 # --- what is sent ----------------------------------------------------------------------------------------------------
@@ -189,15 +238,61 @@ def card(route: Route, shown: Card, edits: str | None) -> SendMessage:
     if edits is not None and not edits.isdecimal():
         raise Rejected(f"{edits} is no message on Telegram")
     call = message(route, shown.text, marked=False)
-    return _replaced(call, edits=None if edits is None else int(edits), buttons=_rows(shown), silent=True)
+    number = None if edits is None else int(edits)
+    return msgspec.structs.replace(call, edits=number, buttons=_rows(shown), silent=True)
 
 
 def _rows(shown: Card) -> tuple[tuple[tuple[str, str], ...], ...]:
     """An answer has a row of its own; what steers shares one."""
-    fitting = [(one.text, one.press) for one in shown.buttons if len(one.press.encode()) <= PRESS_BYTES]
-    answers = [(one,) for one in fitting if cards.pressed(one[1]).verb == "answer"]
-    others = tuple(one for one in fitting if cards.pressed(one[1]).verb != "answer")
+    fitting = [one for one in shown.buttons if len(one.press.encode()) <= PRESS_BYTES]
+    answers = [((one.text, one.press),) for one in fitting if one.does("answer")]
+    others = tuple((one.text, one.press) for one in fitting if not one.does("answer"))
     return (*answers, others) if others else tuple(answers)
+
+
+class SendFile(Record, frozen=True, kw_only=True):
+    """The arguments of one sendDocument or sendPhoto."""
+
+    chat: int
+    name: str
+    photo: bool
+    thread: int | None = None
+    reply_to: int | None = None
+
+
+PHOTO_KINDS = ("image/jpeg", "image/png", "image/webp")
+PHOTO_BYTES = 10_000_000  # https://core.telegram.org/bots/api#sendphoto
+
+
+def file(route: Route, sent: Attachment, marked: bool) -> SendFile:
+    """A picture is shown, unless it is too large for that. Raises Rejected for a route that is not Telegram's."""
+    chat, thread = place(route)
+    return SendFile(
+        chat=chat,
+        name=sent.name,
+        photo=sent.kind in PHOTO_KINDS and sent.size <= PHOTO_BYTES,
+        thread=thread,
+        reply_to=int(route.reply_to) if marked and route.reply_to and route.reply_to.isdecimal() else None,
+    )
+
+
+Call = SendMessage | SendFile
+
+
+class SetReaction(Record, frozen=True, kw_only=True):
+    """The arguments of one setMessageReaction."""
+
+    chat: int
+    message: int
+    emoji: str
+
+
+def reaction(route: Route, emoji: str) -> SetReaction:
+    """Raises Rejected for a route that leads to no message."""
+    chat, _ = place(route)
+    if not (route.reply_to and route.reply_to.isdecimal()):
+        raise Rejected("there is no message to put an emoji to")
+    return SetReaction(chat=chat, message=int(route.reply_to), emoji=emoji)
 
 
 def place(route: Route) -> tuple[int, int | None]:
@@ -223,20 +318,22 @@ def _units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def mended(call: SendMessage, failure: Failure) -> SendMessage | None:
-    """The same message without what Telegram refused in it, or None. Each thing is given up once:
-    its formatting, the mark of a reply whose target is gone, the old id of a group that became a supergroup."""
+def mended(call: Call, failure: Failure) -> Call | None:
+    """The same without what Telegram refused in it, or None. Each thing is given up once: its formatting, the mark of
+    a reply whose target is gone, the old id of a group that became a supergroup, showing as a picture."""
     if not isinstance(failure, Refusal) or failure.status != 400:
         return None
     description = failure.description.lower()
-    if call.html is not None and "can't parse entities" in description:
+    if isinstance(call, SendMessage) and call.html is not None and "can't parse entities" in description:
         return _replaced(call, html=None)
     if call.reply_to is not None and "message to be replied not found" in description:
         return _replaced(call, reply_to=None)
     if failure.migrate_to is not None and failure.migrate_to != call.chat:
         return _replaced(call, chat=failure.migrate_to, reply_to=None)
+    if isinstance(call, SendFile) and call.photo and ("photo" in description or "image" in description):
+        return _replaced(call, photo=False)
     return None
 
 
-def _replaced(call: SendMessage, **changes: Any) -> SendMessage:
+def _replaced(call: Call, **changes: Any) -> Call:
     return msgspec.structs.replace(call, **changes)

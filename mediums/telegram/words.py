@@ -1,4 +1,4 @@
-"""What a Telegram message says, as one text for a reader: mentions taken out, attachments named, quotes marked. Pure.
+"""What a Telegram message says, as one text for a reader, and its files: mentions taken out, quotes marked. Pure.
 
 Offsets are in UTF-16 code units (https://core.telegram.org/bots/api#messageentity), so all cutting is done on UTF-16.
 Words that are not the author's own (a quote, a forwarded message) stand behind `> `, under a line that says whose
@@ -8,6 +8,7 @@ they are: nothing inside them can end the quote.
 from typing import Any
 
 from gateway.record import Record, whole_text
+from mediums.incoming import Found
 
 QUOTE_LENGTH = 1000  # characters of a fragment the author chose
 REPLY_LENGTH = 300  # of a message that is merely answered
@@ -24,10 +25,12 @@ class Me(Record, frozen=True, kw_only=True):
     account: str
 
 
-def said(message: Payload, me: Me) -> str:
-    """The author's own words, without the mention that called the bot. Empty for what is no message of a person."""
+def said(message: Payload, me: Me, *, naming_files: bool = False) -> str:
+    """The author's own words, without the mention that called the bot. Empty for what is no message of a person, and
+    for a file without a word, unless it is to be named."""
     text, entities = _text_and_entities(message)
-    pieces = [attachment(message), _own_words(text, entities, me)]
+    shown = attachment(message) or (f"[{file_kind(message)}]" if naming_files and file_kind(message) else "")
+    pieces = [shown, _own_words(text, entities, me)]
     words = "\n".join(piece for piece in pieces if piece)
     return words or text.strip()
 
@@ -38,7 +41,7 @@ def context(message: Payload, me: Me) -> str:
         return ""
     answered = message.get("reply_to_message") or message.get("external_reply") or {}
     fragment = (message.get("quote") or {}).get("text", "")
-    text = fragment or said(answered, me)
+    text = fragment or said(answered, me, naming_files=True)
     if not text:
         return ""
     whose = _whose(answered, message, me)
@@ -48,6 +51,8 @@ def context(message: Payload, me: Me) -> str:
 def forwarded(message: Payload, words: str) -> str:
     """A forwarded message is somebody else's words, all of it."""
     origin = message.get("forward_origin")
+    if origin and not words:
+        return f"[forwarded, from {_origin(origin)}]"
     return _quoted(f"[forwarded, written by {_origin(origin)}:]", words) if origin else words
 
 
@@ -83,8 +88,24 @@ def name_of(sender: Payload) -> str:
     return _one_line(full) or _one_line(sender.get("title", "")) or sender.get("username", "") or "somebody"
 
 
+def files(message: Payload) -> tuple[Found, ...]:
+    """What came with it, and in a group with the message that it answers, which the bot need not have seen."""
+    answered = message.get("reply_to_message") or {}
+    whole = message["chat"]["type"] == "private" or is_topic_root(message)
+    return (*_files(message), *(() if whole else _files(answered)))
+
+
+def file_kind(message: Payload) -> str:
+    """In a word or two, with its name; empty for none."""
+    kind = next((kind for kind in _FILES if kind in message), "")
+    if not kind:
+        return ""
+    named = message[kind].get("file_name", "") if isinstance(message[kind], dict) else ""
+    return f"{_FILES[kind][0]} {_one_line(named)}".rstrip()
+
+
 def attachment(message: Payload) -> str:
-    """What came with it or instead of words, in brackets. What can be read at once is written out."""
+    """What came instead of words and is no file, in brackets. What can be read at once is written out."""
     for kind, describe in _ATTACHMENTS.items():
         if kind in message:
             return f"[{describe(message[kind])}]"
@@ -181,12 +202,38 @@ def _one_line(text: str) -> str:
 # --- attachments -----------------------------------------------------------------------------------------------------
 
 
+# The Bot API's field, what it is called, and a name and a media type for one that has none.
+_FILES = {
+    "photo": ("photo", "photo.jpg", "image/jpeg"),
+    "animation": ("animation", "animation.mp4", "video/mp4"),  # before document: an animation carries both
+    "document": ("file", "file", ""),
+    "voice": ("voice message", "voice message.ogg", "audio/ogg"),
+    "video": ("video", "video.mp4", "video/mp4"),
+    "video_note": ("video message", "video message.mp4", "video/mp4"),
+    "audio": ("audio", "audio.mp3", "audio/mpeg"),
+}
+
+
+def _files(message: Payload) -> tuple[Found, ...]:
+    """https://core.telegram.org/bots/api#file"""
+    kind = next((kind for kind in _FILES if kind in message), "")
+    if not kind:
+        return ()
+    _, name, media = _FILES[kind]
+    stated = message[kind][-1] if kind == "photo" else message[kind]  # of a picture's sizes the last is the largest
+    return (
+        Found(
+            name=stated.get("file_name") or name,
+            kind=stated.get("mime_type") or media,
+            fetch=stated.get("file_id") or "",
+            size=int(stated.get("file_size") or 0),
+            why="" if stated.get("file_id") else "Telegram does not hand it over",
+        ),
+    )
+
+
 def _unread(what: str) -> Any:
-    return lambda _: f"{what}, not yet readable"
-
-
-def _file(what: str) -> Any:
-    return lambda file: f"{what} {_one_line(file.get('file_name', ''))}".rstrip() + ", not yet readable"
+    return lambda _: f"{what}, not readable"
 
 
 def _place(place: Payload) -> str:
@@ -194,13 +241,6 @@ def _place(place: Payload) -> str:
 
 
 _ATTACHMENTS: dict[str, Any] = {
-    "photo": _unread("photo"),
-    "animation": _file("animation"),  # before document: an animation carries both
-    "document": _file("file"),
-    "voice": _unread("voice message"),
-    "video": _file("video"),
-    "video_note": _unread("video message"),
-    "audio": _file("audio"),
     "paid_media": _unread("paid media"),
     "story": _unread("story"),
     "checklist": _unread("checklist"),

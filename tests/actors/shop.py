@@ -27,6 +27,7 @@ from gateway.addresses import Address
 from gateway.broker.protocol import Broker
 from gateway.broker.sqlite import SqliteBroker
 from gateway.events import ActionCommand, ActionFact, Answer, Ask, Interject, Pause, Person, Ref, Resume, Start, Stop
+from gateway.files import Attachment, attachment
 from gateway.holding import Guard, supervise
 from gateway.journal import publish, unstamped
 from gateway.llm.model import Generation, ModelError, OnSpent, RawCall, Request, Usage
@@ -225,6 +226,8 @@ class Shop:
             notes=self.notes,
             sleep=self.clock.sleep,
             waiting=lambda key, after: self.host.waiting(key, after),  # noqa: PLW0108 - the host is made below
+            keep=self.broker.put_blob,
+            blob=self.broker.get_blob,
         )
         self.host = ActionHost(self.broker, guard, "tests", work)
         await self.host.run()
@@ -235,11 +238,19 @@ class Shop:
 
     # --- what the lane says ------------------------------------------------------------------------------------------
 
-    async def start(self, key: str, query: str, *, persist: bool = True, context: str = "") -> None:
-        await self.tell(Start(**self._to(key), name=key, query=query, persist=persist, context=context))
+    async def start(
+        self, key: str, query: str, *, persist: bool = True, context: str = "", files: tuple[Attachment, ...] = ()
+    ) -> None:
+        same = self._to(key)
+        await self.tell(Start(**same, name=key, query=query, persist=persist, context=context, files=files))
 
-    async def interject(self, key: str, text: str) -> None:
-        await self.tell(Interject(**self._to(key), text=text, via="telegram", at=self.clock.now()))
+    async def interject(self, key: str, text: str, files: tuple[Attachment, ...] = ()) -> None:
+        at = self.clock.now()
+        await self.tell(Interject(**self._to(key), text=text, via="telegram", at=at, files=files))
+
+    async def file(self, name: str, data: bytes, kind: str = "text/plain") -> Attachment:
+        """As a medium has stored it."""
+        return attachment(name, kind, len(data), await self.broker.put_blob(data))
 
     async def ask(self, key: str, text: str) -> None:
         await self.tell(Ask(**self._to(key), text=text))
@@ -253,8 +264,8 @@ class Shop:
     async def stop(self, key: str) -> None:
         await self.tell(Stop(**self._to(key)))
 
-    async def answer(self, key: str, question: str, text: str) -> None:
-        await self.tell(Answer(**self._to(key), question=question, text=text))
+    async def answer(self, key: str, question: str, text: str, files: tuple[Attachment, ...] = ()) -> None:
+        await self.tell(Answer(**self._to(key), question=question, text=text, files=files))
 
     def _to(self, key: str) -> dict[str, Any]:
         self._commands += 1

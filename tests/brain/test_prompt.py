@@ -5,6 +5,7 @@ import json
 
 from brain.entries import Speak, Steer, Wait
 from brain.prompt import request
+from brain.quoting import told_apart
 from brain.tools import legal, render, tool_name
 from gateway.events import ActionChanged, ActionEnded, ActionResponded, Ref
 from gateway.llm.model import Request
@@ -90,7 +91,8 @@ def test_tools_exist_only_while_they_are_legal() -> None:
     talk.hears(ActionEnded(ref=Ref("act", 1), conversation="p-ana", action=key, end="stopped", text="gone"))
     names = {tool.name for tool in legal(talk.turn(), OWNER, [ANA])}
     assert {name for name in names if "booking" in name} == {"ask_booking__a1"}
-    assert {tool.name for tool in legal(talk.turn(), GUEST, [ANA])} == {"send_message", "wait", "recall"}
+    names = {tool.name for tool in legal(talk.turn(), GUEST, [ANA])}
+    assert names == {"send_message", "wait", "recall", "react"}
 
 
 def test_beyond_twenty_actions_the_verbs_are_fixed_tools() -> None:
@@ -98,7 +100,7 @@ def test_beyond_twenty_actions_the_verbs_are_fixed_tools() -> None:
     for n in range(21):
         talk.starts(f"task {n}")
     tools = legal(talk.turn(), OWNER, [ANA])
-    names = ["send_message", "wait", "recall", "act", "interject", "ask", "pause", "stop"]
+    names = ["send_message", "wait", "recall", "act", "interject", "ask", "pause", "stop", "react"]
     assert [tool.name for tool in tools] == names
     enum = render(tools)[4]["function"]["parameters"]["properties"]["action"]["enum"]
     assert enum == [f"a{n}" for n in range(1, 22)]
@@ -124,3 +126,14 @@ def test_a_message_in_the_route_of_another_medium_can_be_chosen_once_it_is_known
     talk.says("two", at=route("home", "web"))
     (send, *_) = render(legal(talk.turn(), OWNER, [ANA]))
     assert send["function"]["parameters"]["properties"]["medium"]["enum"] == ["telegram", "web"]
+
+
+def test_near_twins_are_told_apart() -> None:
+    """However far into the text they differ."""
+    one, two = (f"{'Compare the figures of all regions and years. ' * 20}Write it for {who}." for who in ("Ana", "Bo"))
+    shown = told_apart([one, two, "Book Rome"], 300)
+    assert all(len(text) <= 300 for text in shown)
+    assert "for Ana" in shown[0]
+    assert "for Bo" in shown[1]
+    assert shown[2] == "Book Rome"
+    assert told_apart([one], 300)[0].endswith("…")

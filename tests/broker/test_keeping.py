@@ -14,8 +14,9 @@ from gateway import views
 from gateway.broker.protocol import BrokerUnusable
 from gateway.config import load
 from gateway.fed import SILENT, Machines
+from gateway.folding import snapshot_part
 from gateway.journal import Journal, fold_stored
-from gateway.keeping import Keeper, snapshot_part
+from gateway.keeping import Keeper
 from gateway.record import encode
 from tests.store import words
 from tests.store.conftest import GUARD, running

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from gateway.addresses import Address, Route
 from gateway.events import MessageReceived, Person
 from gateway.live import LiveSignal
-from mediums.medium import Health, OutcomeUnknown, Publish, SurelyNotSent
+from mediums.medium import Health, Keep, OutcomeUnknown, Publish, SurelyNotSent
 from tests.kernel.faults import Gate
 
 ACCOUNT, PLACE = "chat", "ana"
@@ -97,7 +97,7 @@ class ScriptedMedium:
         self._platform, self._gate = platform, gate
         self.repeatable = platform.repeatable
 
-    async def receive(self, publish: Publish) -> None:
+    async def receive(self, publish: Publish, keep: Keep) -> None:
         while True:
             try:
                 found = await self._platform.updates()

@@ -31,7 +31,7 @@ from tests.kernel.platform import ACCOUNT, ANA, Platform, ScriptedMedium
 from tests.kernel.reading import Reading
 
 CONVERSATION = "p-ana"
-PACE = Pace(quiet_seconds=0.02, burst_seconds=0.2, turn_seconds=60.0, max_restarts=100)
+PACE = Pace(quiet_seconds=0.02, burst_seconds=0.2, turn_seconds=60.0, max_restarts=100, progress_seconds=0.0)
 MOMENT_SECONDS, SHOWN_SECONDS, SETTLE_SECONDS = 1.0, 2.0, 20.0
 STOP_SECONDS = 5.0
 
@@ -128,7 +128,7 @@ class Node:
             await publish(self.broker, f"evt.medium.{ACCOUNT}", fact, identity_of(fact))
 
         async with asyncio.TaskGroup() as group:
-            group.create_task(medium.receive(publish_fact))
+            group.create_task(medium.receive(publish_fact, self.broker.put_blob))
             group.create_task(Outbox(self.broker, medium, guard, self._name).run())
 
     async def _brain(self, guard: Guard) -> None:

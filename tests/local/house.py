@@ -95,7 +95,7 @@ async def house(path: Path, port: int = 0, kind: type[LocalMedium] = LocalMedium
             now=lambda: datetime.now(UTC),
         )
         made = House(broker, medium)
-        work = [asyncio.create_task(medium.receive(made.publish))]
+        work = [asyncio.create_task(medium.receive(made.publish, made.broker.put_blob))]
         if answering:
             work.append(asyncio.create_task(made.repeat()))
         stack.push_async_callback(ended, work)

@@ -149,7 +149,7 @@ async def test_a_press_is_durable_before_it_is_confirmed(stage):
         raise ConnectionError("the disk is full")
 
     with pytest.raises(ConnectionError):
-        await medium.receive(fails)
+        await medium.receive(fails, Inbox().keep)
     assert stage.server.unconfirmed
     inbox = Inbox()
     async with receiving(stage.medium(), inbox):

@@ -58,7 +58,7 @@ async def test_a_message_whose_publish_failed_comes_again(stage):
     medium = stage.medium()
     with pytest.raises(Broken):
         async with asyncio.timeout(5):
-            await medium.receive(refusing)
+            await medium.receive(refusing, Inbox().keep)
     inbox = Inbox()
     async with receiving(medium, inbox):
         await inbox.has(1)

@@ -12,9 +12,10 @@ import msgspec
 import pytest
 
 from gateway.addresses import Route
+from gateway.files import attachment
 from gateway.settings import Secret
 from mediums.email import EmailMedium, Server, letter, trial
-from mediums.medium import OutcomeUnknown, Rejected, SurelyNotSent
+from mediums.medium import Carried, OutcomeUnknown, Rejected, SurelyNotSent
 from tests.mediums.stages.email import QUICK
 from tests.mediums.waiting import Inbox, eventually, receiving
 from tests.servers.mail import DROPPED, END, LOST_ANSWER, Refuse
@@ -406,3 +407,21 @@ def test_a_start_without_mail_does_not_pay_for_it():
 def test_the_account_is_known_before_any_connection(email):
     account = email.mail.account(address="Desk+Help@bots.example")
     assert EmailMedium(account).account == "email-desk-help-bots-example"
+
+
+async def test_files_come_with_a_mail_and_go_with_the_answer(email):
+    inbox, medium = Inbox(), email.medium()
+    async with receiving(medium, inbox):
+        email.ana.sends("Please sum it", subject="Figures", files=[("zahlung für März.csv", "text/csv", b"1,2")])
+        (fact,) = await inbox.has(1)
+        (file,) = fact.files
+        assert (file.name, file.kind, inbox.blobs[file.digest]) == ("zahlung für März.csv", "text/csv", b"1,2")
+        assert "Please sum it" in fact.text
+        assert file.name not in fact.text
+        picture = Carried(file=attachment("größe.png", "image/png", 6, "d" * 64), data=b"\x89PNG\r\n")
+        await medium.send_files(fact.route, "Here it is", [picture], "p-ana/1/0/0")
+        seen = await email.mail.sees(email.ana.address, "Here it is")
+    (sent,) = seen.message.iter_attachments()
+    assert (sent.get_filename(), sent.get_content_type()) == ("größe.png", "image/png")
+    assert sent.get_content() == b"\x89PNG\r\n"
+    assert seen["in-reply-to"]

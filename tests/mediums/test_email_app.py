@@ -10,7 +10,7 @@ from brain.hold import Pace
 from frontdesk.app import App, Parts
 from gateway.config import load
 from gateway.events import SendClosed
-from gateway.llm.model import Generation, Request
+from gateway.llm.model import Generation, ModelError, Request
 from gateway.record import decode
 from tests.mediums.waiting import LOOK_AGAIN_SECONDS, eventually
 from tests.servers.mail import Mail
@@ -190,4 +190,22 @@ async def test_a_command_works_by_mail(house):
         house.mail.person("ana@example.org").sends("/status", subject="Re: Budget")
         answer = await house.mail.sees("ana@example.org", lambda seen: seen.subject == "Re: Budget")
     assert answer.text
+    assert house.model.asked == []
+
+
+async def test_plain_words_are_commands_also_while_the_model_is_down(house):
+    ana = house.mail.person("ana@example.org")
+
+    def down(events):
+        raise ModelError("unreachable", "the model is down", retryable=True)
+
+    house.model.rule = down
+    async with house.open():
+        for words, shown in (
+            ("Status", "Nothing is in flight."),
+            ("help", "Without the model"),
+            ("/stop", "nothing to"),
+        ):
+            ana.sends(f"{words}\n\nOn Monday, Frontdesk wrote:\n> Stop all of it\n", subject="Re: Budget")
+            await house.mail.sees("ana@example.org", lambda seen, shown=shown: shown in seen.text)
     assert house.model.asked == []

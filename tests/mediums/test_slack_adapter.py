@@ -11,19 +11,20 @@ import pytest
 
 from gateway.addresses import Route
 from gateway.broker.sqlite import SqliteBroker
-from gateway.events import Ref, Send, SendClosed
+from gateway.events import MessageDeleted, MessageReceived, Ref, Send, SendClosed
+from gateway.files import attachment
 from gateway.holding import Guard
 from gateway.journal import publish
 from gateway.outbox import Outbox
 from gateway.record import decode
-from mediums.medium import OutcomeUnknown, Rejected, SurelyNotSent
+from mediums.medium import Carried, OutcomeUnknown, Rejected, SurelyNotSent
 from mediums.slack import SlackMedium, introduced
 from mediums.slack.adapter import _both
 from mediums.slack.failures import Disconnected, Refusal
 from mediums.slack.pace import Pace
 from tests.mediums.stages.slack import QUICK
 from tests.mediums.waiting import Inbox, eventually, receiving
-from tests.servers.slack import DROPPED, LOST_ANSWER, NONE, SILENCE, Refuse
+from tests.servers.slack import DROPPED, LOST_ANSWER, NONE, SILENCE, Refuse, SlackServer
 
 
 def channel_route(slack, channel, **fields):
@@ -116,14 +117,15 @@ async def test_sl03_previews_and_deletions_are_no_turn_and_a_real_edit_is(slack)
         edited = slack.ana.edits(message, f"{slack.server.mention} see https://y.example")
         slack.ana.deletes(edited)
         slack.ana.says("end")
-        await inbox.has(3)
+        await eventually(lambda: len(inbox.facts) == 4)
         await slack.settled()
-    assert [text.rpartition("\n")[2] for text in inbox.texts] == [
-        "see https://x.example",
-        "see https://y.example",
-        "end",
-    ]
-    assert "> see https://x.example" in inbox.texts[1]
+    said = [fact for fact in inbox.facts if isinstance(fact, MessageReceived)]
+    there = [fact for fact in said if not fact.private]
+    assert [fact.text for fact in there] == ["see https://x.example", "see https://y.example"]
+    assert there[1].before == "see https://x.example"
+    (deleted,) = [fact for fact in inbox.facts if isinstance(fact, MessageDeleted)]
+    assert deleted.message == there[0].message
+    assert deleted.route.thread == message["ts"]
 
 
 async def test_sl03_a_mention_that_an_edit_adds_is_one_message(slack):
@@ -131,19 +133,92 @@ async def test_sl03_a_mention_that_an_edit_adds_is_one_message(slack):
     async with receiving(slack.medium(), inbox):
         message = slack.ana.says("deploy to test", general)
         slack.ana.edits(message, f"{slack.server.mention} deploy to test now")
-        slack.ana.says("end")
+        slack.ana.says("end", general)
         facts = await inbox.has(3)
         await slack.settled()
-    assert [fact.addressed for fact in facts] == [False, True, True]
+    assert [fact.addressed for fact in facts] == [False, True, False]
     assert facts[1].route.thread == message["ts"]
 
 
 async def test_sl09_a_file_with_words_is_one_message(slack):
     inbox = Inbox()
     async with receiving(slack.medium(), inbox):
-        slack.ana.says("what do you make of this?", files=[{"id": "F1", "name": "q.pdf"}])
-        await inbox.has(1)
-    assert inbox.texts == ["what do you make of this?\n[file q.pdf, not yet readable]"]
+        slack.ana.says("what do you make of this?", files=[slack.server.file(b"%PDF-1.7 figures")])
+        (fact,) = await inbox.has(1)
+    (file,) = fact.files
+    assert fact.text == "what do you make of this?"
+    assert (file.name, file.kind, file.size) == ("q.pdf", "application/pdf", 16)
+    assert inbox.blobs[file.digest] == b"%PDF-1.7 figures"
+
+
+async def test_sl09_a_file_of_which_slack_tells_no_more_is_asked_for(slack):
+    inbox = Inbox()
+    whole = slack.server.file(b"figures")
+    async with receiving(slack.medium(), inbox):
+        slack.ana.says("", files=[{"id": whole["id"], "file_access": "check_file_info"}])
+        (fact,) = await inbox.has(1)
+    assert inbox.blobs[fact.files[0].digest] == b"figures"
+
+
+async def test_sl09_the_page_to_sign_in_is_no_file_and_the_log_names_the_scope(slack, caplog):
+    slack.server.scopes = slack.server.scopes.replace(",files:read", "")
+    inbox = Inbox()
+    async with receiving(slack.medium(), inbox):
+        slack.ana.says("look", files=[slack.server.file(b"%PDF")])
+        (fact,) = await inbox.has(1)
+    assert not fact.files[0].is_here
+    assert "I may not read files here yet" in fact.files[0].why
+    assert not inbox.blobs
+    assert "files:read" in caplog.text
+
+
+async def test_sl09_a_file_that_is_too_large_is_not_even_asked_for(slack):
+    inbox = Inbox()
+    async with receiving(slack.medium(), inbox):
+        slack.ana.says("look", files=[slack.server.file(b"x", size=30_000_000)])
+        (fact,) = await inbox.has(1)
+    assert "larger (30.0 MB)" in fact.files[0].why
+    assert slack.server.tokens_shown == []
+
+
+async def test_sl09_the_token_is_shown_to_slack_alone(slack):
+    elsewhere = SlackServer()
+    async with elsewhere:
+        address = elsewhere.file(b"figures")["url_private_download"].replace("127.0.0.1", "localhost")
+        slack.server.elsewhere = address
+        inbox = Inbox()
+        async with receiving(slack.medium(), inbox):
+            slack.ana.says("look", files=[slack.server.file(b"%PDF")])
+            await inbox.has(1)
+    assert slack.server.tokens_shown == [slack.server.bot_token]
+    assert elsewhere.tokens_shown == [""]
+
+
+async def test_a_file_is_sent_into_the_thread(slack):
+    general = slack.server.channel("general")
+    route = channel_route(slack, general, thread="1.1")
+    file = attachment("table.csv", "text/csv", 4, "d" * 64)
+    await slack.medium().send_files(route, "", [Carried(file=file, data=b"a,b\n")], "k/0")
+    shown = await slack.server.sees(general, lambda one: one.file is not None)
+    assert (shown.file.name, shown.file.data, shown.thread) == ("table.csv", b"a,b\n", "1.1")
+
+
+async def test_a_file_that_was_stored_and_not_shared_was_surely_not_sent(slack):
+    slack.server.script("files.getUploadURLExternal", LOST_ANSWER)
+    with pytest.raises(SurelyNotSent):
+        await slack.medium().send_files(slack.route, "", [Carried(file=attachment("t", ""), data=b"x")], "k/0")
+    slack.server.script("files.completeUploadExternal", LOST_ANSWER)
+    with pytest.raises(OutcomeUnknown):
+        await slack.medium().send_files(slack.route, "", [Carried(file=attachment("t", ""), data=b"x")], "k/0")
+
+
+async def test_an_emoji_is_put_once(slack):
+    message = slack.ana.says("done?")
+    route = channel_route(slack, slack.ana.chat, reply_to=message["ts"])
+    medium = slack.medium()
+    await medium.react(route, "👍", "k/0")
+    await medium.react(route, "👍", "k/0")
+    assert slack.server.reactions == [(slack.ana.chat.id, message["ts"], "+1")]
 
 
 async def test_sl11_people_of_another_company_have_their_own_addresses(slack):

@@ -11,8 +11,8 @@ from brain.hold import Pace
 from frontdesk import doctor
 from frontdesk.app import App, Parts
 from gateway.config import load
-from gateway.llm.model import Generation
-from mediums.slack.wire import BOT_EVENTS, NEEDED_SCOPES, THREAD_SCOPES
+from gateway.llm.model import Generation, RawCall
+from mediums.slack.wire import BOT_EVENTS, MORE_SCOPES, NEEDED_SCOPES, THREAD_SCOPES
 from tests.servers.slack import Refuse, SlackServer
 
 ROOT = Path(__file__).parents[2]
@@ -107,6 +107,38 @@ async def test_commands_without_a_model_work_on_slack(server, settings):
     assert model.asked == []
 
 
+class Acting(Echo):
+    """Hands the first message on as work, without a word; the worker never answers."""
+
+    async def generate(self, request, on_spent=None):
+        await super().generate(request, on_spent)
+        names = {tool["function"]["name"] for tool in request.tools or ()}
+        if {"act", "send_message"} <= names:
+            return Generation(calls=(RawCall(name="act", arguments='{"name": "rome", "query": "Book Rome"}'),))
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_a_card_in_a_channel_is_for_whoever_may_and_needs_no_model(server, settings):
+    ana, bo, general, model = server.person("Ana"), server.person("Bo"), server.channel("general"), Acting()
+    async with running(settings, model):
+        root = bo.says(f"{server.mention} Book Rome.", general)
+        card = await server.sees(general, "rome · working since")
+        assert (card.thread, card.buttons) == (root["ts"], ("Pause", "Stop"))
+        ana.presses(card, "Pause")  # the owner may stop others' work, and no more
+        await server.until(lambda: server.whispers)
+        assert server.whispers == [(ana.id, general.id, "You may not do that: “rome” is Bo's.", root["ts"])]
+        bo.presses(card, "Pause")
+        card = await server.sees(general, "rome · paused")
+        assert card.buttons == ("Resume", "Stop")
+        bo.says("resume", general, thread=root)
+        await server.sees(general, "Resumed: rome.")
+        ana.presses(card, "Stop")
+        await server.sees(general, "Stopped “rome”.")
+        await server.sees(general, "rome · stopped")
+    assert sum("rome ·" in one.text for one in server.shown) == 1, "one card, edited in place"
+
+
 async def test_sl11_strangers_cause_no_model_call(server, settings):
     ana, shared, model = server.person("Ana"), server.channel("shared", external=True), Echo()
     eve = server.person("Eve", id="UBO", team="T9")
@@ -149,7 +181,9 @@ async def test_while_slack_does_not_say_whose_token_it_is_the_rest_runs(server, 
             "chat:write,im:history,users:read,app_mentions:read",
             True,
             "this is @helper in Test Ltd (T1); without channels:history, groups:history, mpim:history it does not hear "
-            "what follows in a thread",
+            "what follows in a thread; without files:read it cannot take the files that people send; without "
+            "files:write it cannot send files; without reactions:read it cannot see the emojis that people put to "
+            "messages; without reactions:write it cannot put emojis to messages",
         ),
         (
             "chat:write",
@@ -182,4 +216,4 @@ def test_the_manifest_of_the_guide_asks_for_what_is_needed():
     manifest = guide.partition("```yaml")[2].partition("```")[0]
     scopes, events = (manifest.partition(f"{key}:\n")[2] for key in ("    bot", "bot_events"))
     listed = [re.findall(r"^ +- (\S+)$", part.partition("\nsettings")[0], re.MULTILINE) for part in (scopes, events)]
-    assert listed == [sorted(NEEDED_SCOPES + THREAD_SCOPES), sorted(BOT_EVENTS)]
+    assert listed == [sorted((*NEEDED_SCOPES, *THREAD_SCOPES, *MORE_SCOPES)), sorted(BOT_EVENTS)]

@@ -25,6 +25,9 @@ class Remembered:
     def was_called(self, channel, ts):
         return (channel, ts) in self._called
 
+    def thread_of(self, channel, ts):
+        return ts if (channel, ts) in self._called else None
+
 
 def payload(event, **fields):
     return {"type": "event_callback", "team_id": "T1", "api_app_id": "A1", "event_id": "Ev1", "event": event, **fields}
@@ -36,7 +39,8 @@ def event(text="hi", channel="C1", **fields):
 
 
 def heard(event, profiles=None, memory=None, **fields):
-    return wire.heard(payload(event, **fields), ME, profiles or {"U7": ANA}, memory or Remembered())
+    found = wire.heard(payload(event, **fields), ME, profiles or {"U7": ANA}, memory or Remembered())
+    return found and found.fact
 
 
 def changed(before, after, channel="C1", **fields):
@@ -181,9 +185,7 @@ def test_sl03_a_mention_added_by_an_edit_is_heard_if_it_was_not_before():
 
 def test_sl03_an_edit_shows_old_and_new_and_is_a_version():
     fact = heard(edit("<@UBOT> delete branch dev", "<@UBOT> list branches"))
-    assert fact.text == (
-        "[edited an earlier message, which said:]\n> delete branch dev\n[and now says:]\nlist branches"
-    )
+    assert (fact.text, fact.edited, fact.before) == ("list branches", True, "delete branch dev")
     assert fact.identity == f"slack-T1/message/C1/{TS}/1767600025.000000"
     assert fact.route.reply_to == TS
     assert fact.at == datetime(2026, 1, 5, 8, 0, 25, tzinfo=UTC)
@@ -263,22 +265,56 @@ def test_sl06_markup_is_decoded_once_and_in_order(raw, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "files", "read"),
+    ("file", "found"),
     [
         (
-            "what do you make of this?",
-            [{"id": "F1", "name": "q.pdf", "mimetype": "application/pdf", "size": 120}],
-            "what do you make of this?\n[file q.pdf, not yet readable]",
+            {"id": "F1", "name": "q.pdf", "mimetype": "application/pdf", "size": 120, "url_private_download": "u://1"},
+            ("q.pdf", "application/pdf", "u://1", 120, ""),
         ),
-        ("", [{"id": "F2", "mode": "tombstone"}], "[a file that was deleted]"),
-        ("", [{"id": "F3", "file_access": "check_file_info"}], "[file, not yet readable]"),
-        ("", [{"id": "F4", "mode": "hidden_by_limit"}], "[a file that Slack no longer shows]"),
-        ("", [{"name": "a]\n[b.txt"}], "[file a) (b.txt, not yet readable]"),
+        ({"id": "F2", "mode": "tombstone"}, ("file", "", "F2", 0, "it was deleted")),
+        ({"id": "F3", "file_access": "check_file_info"}, ("file", "", "F3", 0, "")),
+        (
+            {"id": "F4", "mode": "hidden_by_limit"},
+            ("file", "", "F4", 0, "Slack no longer shows it, as the workspace is over its limit"),
+        ),
     ],
 )
-def test_sl09_files_are_named_honestly(text, files, read):
-    assert heard(event(text, channel="D1", subtype="file_share", files=files)).text == read
-    assert heard(event(f"<@UBOT> {text}", type="app_mention", files=files)).text == read
+def test_sl09_files_are_named_honestly(file, found):
+    for told in (
+        event("", channel="D1", subtype="file_share", files=[file]),
+        event("<@UBOT>", type="app_mention", files=[file]),
+    ):
+        (one,) = wire.heard(payload(told), ME, {"U7": ANA}, Remembered()).files
+        assert (one.name, one.kind, one.fetch, one.size, one.why) == found
+
+
+def test_sl03_a_deletion_is_a_fact_about_the_message():
+    gone = {"type": "message", "subtype": "message_deleted", "channel": "D1", "ts": "1767600030.000000"}
+    fact = heard(gone | {"deleted_ts": TS, "previous_message": {"user": "U7", "text": "never mind", "ts": TS}})
+    assert fact.message == f"slack-T1/message/D1/{TS}"
+    assert str(fact.author.address) == "slack:T1/U7"
+    assert fact.private
+
+
+def reaction(kind="reaction_added", name="thumbsup", author="U7", **fields):
+    item = {"type": "message", "channel": "C1", "ts": TS}
+    told = {"type": kind, "user": "U7", "reaction": name, "item_user": author, "item": item}
+    return told | {"event_ts": "1767600031.000000", **fields}
+
+
+def test_an_emoji_is_a_fact_about_the_message_where_that_was_said():
+    fact = heard(reaction(), memory=Remembered(called=[("C1", TS)]))
+    assert (fact.emoji, fact.removed, fact.own) == ("👍", False, False)
+    assert (fact.message, fact.route.thread) == (f"slack-T1/message/C1/{TS}", TS)
+
+
+def test_an_emoji_on_the_bots_message_that_is_taken_back():
+    fact = heard(reaction("reaction_removed", "party_parrot::skin-tone-2", author="UBOT"))
+    assert (fact.emoji, fact.removed, fact.own) == (":party_parrot:", True, True)
+
+
+def test_the_bots_own_emoji_says_nothing():
+    assert heard(reaction(user="UBOT")) is None
 
 
 def test_a_shared_message_is_somebody_elses_words():

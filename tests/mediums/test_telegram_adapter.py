@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gateway.addresses import Route
+from gateway.files import attachment
+from gateway.kinds import kind_of
 from gateway.live import Typing
-from mediums.medium import OutcomeUnknown, Rejected, SurelyNotSent
+from mediums.medium import Carried, OutcomeUnknown, Rejected, SurelyNotSent
 from mediums.telegram.adapter import Pace
 from mediums.telegram.failures import CallFailed
 from tests.mediums.stages.telegram import QUICK
@@ -186,7 +189,7 @@ async def test_tg05_an_edit_that_changes_nothing_is_heard_once(telegram):
         await inbox.has(3)
         await telegram.settled()
     assert [text.rpartition("\n")[2] for text in inbox.texts] == ["delete branch dev", "list branches", "end"]
-    assert "> delete branch dev" in inbox.texts[1]
+    assert inbox.facts[1].before == "delete branch dev"
 
 
 async def test_tg03_a_mention_in_a_group(telegram):
@@ -391,3 +394,90 @@ def test_a_start_without_telegram_does_not_pay_for_it():
     loaded = "import sys, mediums.telegram; sys.exit('telegram' in sys.modules or 'httpx' in sys.modules)"
     root = Path(__file__).parents[2]
     assert subprocess.run([sys.executable, "-c", loaded], cwd=root, check=False, timeout=30).returncode == 0
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_file_is_fetched_before_its_message_is_told(telegram):
+    inbox = Inbox()
+    async with receiving(telegram.medium(), inbox):
+        telegram.ana.says(None, photo=telegram.server.photo(b"\x89PNG large"), caption="what is this?")
+        (fact,) = await inbox.has(1)
+    (file,) = fact.files
+    assert (fact.text, file.name, file.kind) == ("what is this?", "photo.jpg", "image/jpeg")
+    assert inbox.blobs[file.digest] == b"\x89PNG large"
+
+
+async def test_a_file_that_is_too_large_is_not_fetched(telegram):
+    inbox = Inbox()
+    async with receiving(telegram.medium(), inbox):
+        document = telegram.server.file(b"x", file_name="film.mov") | {"file_size": 30_000_000}
+        telegram.ana.says(None, document=document)
+        (fact,) = await inbox.has(1)
+    assert "larger (30.0 MB)" in fact.files[0].why
+    assert telegram.server.called("getFile") == []
+
+
+async def test_a_download_that_fails_leaves_the_message_and_says_so_without_the_token(telegram, caplog):
+    telegram.server.script("download", Refuse(500, ""))
+    inbox = Inbox()
+    async with receiving(telegram.medium(), inbox):
+        telegram.ana.says(None, document=telegram.server.file(b"x", file_name="a.pdf"), caption="sum it")
+        (fact,) = await inbox.has(1)
+    assert (fact.text, fact.files[0].is_here) == ("sum it", False)
+    assert "did not hand it over" in fact.files[0].why
+    assert telegram.server.token.partition(":")[2] not in caplog.text
+
+
+async def test_a_slow_file_holds_up_no_other_chat(telegram):
+    bo = telegram.server.person("Bo")
+    telegram.server.script("download", SILENCE)
+    inbox = Inbox()
+    telegram.ana.says(None, document=telegram.server.file(b"x"))
+    bo.says("hello")
+    async with receiving(telegram.medium(), inbox):
+        (fact,) = await inbox.has(1)
+        assert fact.text == "hello"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kind"),
+    [
+        ("figure.png", b"\x89PNG figure", "photo"),
+        ("broken.png", b"no picture", "document"),
+        ("table.csv", b"a,b", "document"),
+    ],
+)
+async def test_a_file_is_sent_as_what_it_is(telegram, name, data, kind):
+    carried = Carried(file=attachment(name, kind_of(name), len(data), "d" * 64), data=data)
+    await telegram.medium().send_files(telegram.route, "", [carried], "k/0")
+    shown = await telegram.server.sees(telegram.ana, lambda one: one.file is not None)
+    assert (shown.file.kind, shown.file.name, shown.file.data) == (kind, name, data)
+
+
+async def test_a_file_whose_answer_is_lost_may_have_arrived(telegram):
+    telegram.server.script("sendDocument", LOST_ANSWER)
+    with pytest.raises(OutcomeUnknown):
+        await telegram.medium().send_files(telegram.route, "", [Carried(file=attachment("t", ""), data=b"x")], "k/0")
+
+
+async def test_an_emoji_is_put_to_the_message(telegram):
+    said = telegram.ana.says("done?")
+    route = msgspec.structs.replace(telegram.route, reply_to=str(said["message_id"]))
+    await telegram.medium().react(route, "👍", "k/0")
+    assert telegram.server.reactions == {(telegram.ana.id, said["message_id"]): "👍"}
+
+
+async def test_emojis_of_people_are_facts_and_the_bots_own_message_is_known(telegram):
+    inbox, medium = Inbox(), telegram.medium()
+    async with receiving(medium, inbox):
+        said = telegram.ana.says("hello")
+        await inbox.has(1)
+        await medium.send(telegram.route, "hi", "k/0")
+        shown = await telegram.server.sees(telegram.ana, "hi")
+        telegram.ana.reacts(shown, "👍")
+        telegram.ana.reacts(said, old=("👀",))
+        await eventually(lambda: len(inbox.facts) == 3)
+    assert [(one.emoji, one.own, one.removed) for one in inbox.facts[1:]] == [("👍", True, False), ("👀", False, True)]
+    assert inbox.facts[2].message == inbox.facts[0].message

@@ -26,7 +26,7 @@ def update(kind="message", **fields):
 
 
 def fact(before=None, kind="message", **fields):
-    heard = wire.heard(update(kind, **fields), ME, before)
+    heard = wire.heard(update(kind, **fields), ME, before and wire.Said(text=before))
     return heard and heard.fact
 
 
@@ -114,7 +114,7 @@ def test_tg03_a_caption_is_looked_at():
     caption = "@helperbot what is this"
     heard = fact(text=None, photo=[{}], caption=caption, caption_entities=[entity("mention", caption, "@helperbot")])
     assert heard.addressed
-    assert heard.text == "[photo, not yet readable]\nwhat is this"
+    assert heard.text == "what is this"
 
 
 def test_a_hidden_link_is_written_out():
@@ -128,21 +128,30 @@ def test_a_hidden_link_is_written_out():
 def test_tg05_an_edit_is_a_message_of_its_own_that_says_so():
     heard = fact(kind="edited_message", chat=PRIVATE, text="list branches", edit_date=1767600001)
     assert heard.identity.startswith("telegram-8123/message/7/5/1767600001-")
-    assert heard.text == "[edited an earlier message, which now says:]\nlist branches"
+    assert (heard.text, heard.edited, heard.before) == ("list branches", True, "")
+    assert heard.message == "telegram-8123/message/7/5"
     assert heard.at == datetime(2026, 1, 5, 8, 0, 1, tzinfo=UTC)
 
 
 def test_tg05_an_edit_shows_what_was_said_before():
     heard = fact("delete branch dev", "edited_message", text="list branches", edit_date=1767600001)
-    assert heard.text == (
-        "[edited an earlier message, which said:]\n> delete branch dev\n[and now says:]\nlist branches"
-    )
+    assert (heard.text, heard.before) == ("list branches", "delete branch dev")
+
+
+SAID = wire.Said(text="list branches")
 
 
 @pytest.mark.parametrize("text", ["list branches", "list branches ", "list branches\n"])
 def test_tg05_an_edit_that_changes_nothing_is_not_told(text):
-    heard = wire.heard(update("edited_message", text=text, edit_date=90, reply_markup={}), ME, "list branches")
+    heard = wire.heard(update("edited_message", text=text, edit_date=90, reply_markup={}), ME, SAID)
     assert heard.fact is None
+
+
+def test_tg05_another_file_in_it_is_a_change():
+    picture = {"photo": [{"file_id": "b", "file_unique_id": "new"}], "caption": "list branches"}
+    before = wire.Said(text="list branches", files=("old",))
+    heard = wire.heard(update("edited_message", text=None, edit_date=90, **picture), ME, before)
+    assert heard.fact.edited
 
 
 def test_tg05_two_edits_in_one_second_are_two():
@@ -225,8 +234,8 @@ def test_tg12_a_quote_from_another_chat_names_its_origin():
 @pytest.mark.parametrize(
     ("answered", "quoted"),
     [
-        ({"photo": [{}], "caption": "the plan"}, "> [photo, not yet readable]\n> the plan"),
-        ({"photo": [{}]}, "> [photo, not yet readable]"),
+        ({"photo": [{}], "caption": "the plan"}, "> [photo]\n> the plan"),
+        ({"photo": [{}]}, "> [photo]"),
     ],
 )
 def test_tg12_a_picture_that_is_answered(answered, quoted):
@@ -279,18 +288,71 @@ def test_who_speaks_as_a_chat_is_that_chat():
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"photo": [{}]}, "[photo, not yet readable]"),
-        ({"voice": {"duration": 3}}, "[voice message, not yet readable]"),
-        ({"document": {"file_name": "q1.pdf"}, "caption": "sum it"}, "[file q1.pdf, not yet readable]\nsum it"),
-        ({"animation": {}, "document": {}}, "[animation, not yet readable]"),
         ({"sticker": {"emoji": "👍"}}, "[sticker 👍]"),
         ({"location": {"latitude": 52.5, "longitude": 13.4}}, "[location 52.5, 13.4]"),
         ({"contact": {"first_name": "Bo", "phone_number": "+4930"}}, "[contact: Bo, +4930]"),
         ({"poll": {"question": "When?", "options": [{"text": "Mon"}, {"text": "Tue"}]}}, "[poll: When? Mon / Tue]"),
     ],
 )
-def test_what_cannot_be_read_yet_is_named(fields, text):
+def test_what_is_no_file_is_written_out(fields, text):
     assert fact(text=None, **fields).text == text
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"photo": [{"file_id": "s"}, {"file_id": "p", "file_size": 9}]}, ("photo.jpg", "image/jpeg", "p", 9)),
+        ({"voice": {"file_id": "v", "mime_type": "audio/ogg"}}, ("voice message.ogg", "audio/ogg", "v", 0)),
+        (
+            {"document": {"file_id": "d", "file_name": "q1.pdf", "mime_type": "application/pdf"}},
+            ("q1.pdf", "application/pdf", "d", 0),
+        ),
+        ({"animation": {"file_id": "a"}, "document": {"file_id": "d"}}, ("animation.mp4", "video/mp4", "a", 0)),
+    ],
+)
+def test_a_file_is_named_with_what_it_takes_to_fetch_it(fields, found):
+    (file,) = wire.heard(update(text=None, **fields), ME, None).files
+    assert (file.name, file.kind, file.fetch, file.size) == found
+
+
+def test_in_a_group_the_file_of_the_message_that_is_answered_comes_too():
+    answered = message(None, **{"from": BO}, document={"file_id": "d", "file_name": "q1.pdf"})
+    heard = wire.heard(update(reply_to_message=answered), ME, None)
+    assert [one.name for one in heard.files] == ["q1.pdf"]
+    assert "> [file q1.pdf]" in heard.fact.text
+
+
+def test_tg04_the_pieces_of_an_album_know_each_other():
+    first, second = (fact(text=None, photo=[{"file_id": "p"}], media_group_id="G1", message_id=n) for n in (7, 8))
+    assert (first.album.id, second.album.id) == ("G1", "G1")
+    assert first.album.place < second.album.place
+
+
+# --- emojis ----------------------------------------------------------------------------------------------------------
+
+
+def reaction(old, new, **fields):
+    told = {"chat": PRIVATE, "message_id": 5, "date": 1767600000, "user": ANA, **fields}
+    told |= {
+        name: [{"type": "emoji", "emoji": one} for one in emojis]
+        for name, emojis in (("old_reaction", old), ("new_reaction", new))
+    }
+    return {"update_id": 9, "message_reaction": told}
+
+
+def test_an_emoji_that_is_put_is_a_fact_about_the_message():
+    fact = wire.reacted(reaction([], ["👍"]), ME, None, own=False)
+    assert (fact.emoji, fact.removed, fact.message) == ("👍", False, "telegram-8123/message/7/5")
+    assert fact.private
+
+
+def test_an_emoji_that_is_taken_back():
+    fact = wire.reacted(reaction(["👍"], []), ME, None, own=True)
+    assert (fact.emoji, fact.removed, fact.own) == ("👍", True, True)
+
+
+def test_the_bot_does_not_hear_of_its_own_emoji():
+    assert wire.reacted(reaction([], ["👍"], user={"id": 8123, "first_name": "H"}), ME, None, own=False) is None
 
 
 def test_a_lone_surrogate_does_not_get_in():

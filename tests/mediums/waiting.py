@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -17,11 +18,17 @@ class Inbox:
 
     def __init__(self) -> None:
         self.facts: list[MediumFact] = []
+        self.blobs: dict[str, bytes] = {}
         self._more = asyncio.Event()
 
     async def __call__(self, fact: MediumFact) -> None:
         self.facts.append(fact)
         self._more.set()
+
+    async def keep(self, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        self.blobs[digest] = data
+        return digest
 
     @property
     def texts(self) -> list[str]:
@@ -44,7 +51,9 @@ class Inbox:
 
 @contextlib.asynccontextmanager
 async def receiving(medium: Medium, publish: Publish) -> AsyncIterator[asyncio.Task[None]]:
-    task = asyncio.create_task(medium.receive(publish))
+    """What files it keeps, an inbox has too."""
+    keep = publish.keep if isinstance(publish, Inbox) else Inbox().keep
+    task = asyncio.create_task(medium.receive(publish, keep))
     try:
         yield task
     finally:

@@ -176,7 +176,7 @@ async def town(
         tell=lambda account, signal: None,
         operator=here.notices.append,
         now=clock,
-        pace=Pace(quiet_seconds=0.01),
+        pace=Pace(quiet_seconds=0.01, progress_seconds=0.0),
         **more,
     )
     try:

@@ -17,13 +17,13 @@ async def test_a_stranger_is_answered_as_a_guest_where_that_is_set(opens):
     async with opens(more='[access]\nunknown = "reply"') as stage:
         rule = stage.desk.on("Hello").replies("Good morning")
         await stage.sam.telegram("Hello.").sees("Good morning")
-        assert (await rule.asked()).tool_names == ["send_message", "wait"]
+        assert (await rule.asked()).tool_names == ["send_message", "wait", "react"]
 
 
 async def test_a_guest_may_talk_and_has_no_tools_for_work(stage):
     rule = stage.desk.on("Hello").replies("Good morning")
     await stage.gus.telegram("Hello.").sees("Good morning")
-    assert (await rule.asked()).tool_names == ["send_message", "wait", "recall"]
+    assert (await rule.asked()).tool_names == ["send_message", "wait", "recall", "react"]
 
 
 async def test_a_forged_call_for_a_guest_is_refused(stage):
@@ -52,7 +52,7 @@ async def test_a_member_may_act_and_steer_what_is_theirs_alone(stage):
     await stage.ana.telegram("Book Rome.").sees("On it")
     await held.streaming()
     await stage.ben.telegram("Hello.").sees("Hello, Ben")
-    assert (await other.asked()).tool_names == ["send_message", "wait", "recall", "act"]
+    assert (await other.asked()).tool_names == ["send_message", "wait", "recall", "act", "react"]
     held.release()
     await stage.ana.sees("Booked")
 

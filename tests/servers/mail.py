@@ -21,7 +21,7 @@ import re
 import shutil
 import smtplib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from email import message_from_bytes
 from email.message import EmailMessage, Message
@@ -225,8 +225,10 @@ class Person:
         html: str | None = None,
         verified: bool = True,
         headers: Mapping[str, str] | None = None,
+        files: Iterable[tuple[str, str, bytes]] = (),
     ) -> Sent:
-        """In the assistant's mailbox when it returns. `thread` is the mail that it answers."""
+        """In the assistant's mailbox when it returns. `thread` is the mail that it answers; a file is its name, media
+        type and bytes."""
         sent = self._sent(subject, thread)
         message = EmailMessage()
         message["From"] = f"{self.name} <{self.address}>" if self.name else self.address
@@ -241,6 +243,9 @@ class Person:
         message.set_content(text)
         if html is not None:
             message.add_alternative(html, subtype="html")
+        for name, kind, data in files:
+            main, _, sub = kind.partition("/")
+            message.add_attachment(data, maintype=main, subtype=sub, filename=name)
         self.mail.deliver(self.received(message.as_bytes(), verified), self.address)
         return sent
 

@@ -16,7 +16,9 @@ a text beyond 4,000 characters is cut in two anywhere. Faults are scripted per m
     server.script("chat.postMessage", Refuse("ratelimited", 429, retry_after=3), LOST_ANSWER)
     general.archived = True;  await server.disconnect("refresh_requested");  server.mute();  await server.goes_down()
 
-Not modelled: rates by themselves, other blocks than sections and buttons, files' contents, threads' broadcast.
+A file is at the server (`server.file(b"…")`), and handed to whoever shows the bot's token.
+
+Not modelled: rates by themselves, other blocks than sections and buttons, threads' broadcast.
 """
 
 import asyncio
@@ -50,6 +52,7 @@ from tests.servers.slack_people import (
 TEXT_LIMIT, CUT_LIMIT = 40_000, 4_000
 CONNECTIONS_LIMIT = 10
 SCOPES = "app_mentions:read,chat:write,im:history,users:read,channels:history,groups:history,mpim:history"
+SCOPES += ",files:read,files:write,reactions:read,reactions:write"
 
 __all__ = [
     "DROPPED",
@@ -97,6 +100,10 @@ class SlackServer:
         self.handed: list[Payload] = []
         self.acknowledged: dict[str, int] = defaultdict(int)
         self.connected = self.most_connected = 0
+        self.files: dict[str, tuple[Payload, bytes]] = {}
+        self.reactions: list[tuple[str, str, str]] = []  # of the bot: channel, ts, name
+        self.tokens_shown: list[str] = []  # with requests for files
+        self.elsewhere = ""  # where requests for files are sent on to
         self.gone: set[str] = set()  # messages of the bot that somebody deleted
         self.whispers: list[tuple[str, str, str, str | None]] = []  # to whom, where, what, in which thread
         self.forget_tickets = False  # no connection is let in
@@ -183,6 +190,14 @@ class SlackServer:
             previous_message={key: value for key, value in before.items() if key not in outer},
             **outer,
         )
+
+    def file(self, data: bytes, name: str = "q.pdf", kind: str = "application/pdf", **fields: Any) -> Payload:
+        """As a message names it."""
+        identity = f"F{len(self.files) + 1}"
+        address = f"http://127.0.0.1:{self.port}/files/{identity}"
+        file = {"id": identity, "name": name, "mimetype": kind, "size": len(data), "url_private_download": address}
+        self.files[identity] = (file, data)
+        return file | fields
 
     def event(self, external: bool = False, /, **event: Any) -> Payload:
         """Any event at all, as it is."""
@@ -280,8 +295,10 @@ class SlackServer:
     async def comes_back(self) -> None:
         """On the same port."""
         self._ended = asyncio.Event()
-        app = web.Application()
+        app = web.Application(client_max_size=60 << 20)
         app.router.add_get("/link/", self._connection)
+        app.router.add_get("/files/{file}", self._download)
+        app.router.add_post("/upload/{file}", self._upload)
         app.router.add_route("*", "/api/{method}", self._answer)
         self._runner = web.AppRunner(app, shutdown_timeout=0.2, access_log=None)
         await self._runner.setup()
@@ -440,6 +457,9 @@ class SlackServer:
             "users.info": self._user,
             "conversations.info": self._conversation,
             "reactions.add": self._react,
+            "files.getUploadURLExternal": self._upload_address,
+            "files.completeUploadExternal": self._share,
+            "files.info": self._file_info,
         }
         if method not in methods:
             raise _Refused("unknown_method")
@@ -458,6 +478,9 @@ class SlackServer:
             "chat.postEphemeral": "chat:write",
             "users.info": "users:read",
             "reactions.add": "reactions:write",
+            "files.getUploadURLExternal": "files:write",
+            "files.completeUploadExternal": "files:write",
+            "files.info": "files:read",
         }
         if method in needed and needed[method] not in self.scopes.split(","):
             raise _Refused("missing_scope", needed=needed[method], provided=self.scopes)
@@ -530,7 +553,14 @@ class SlackServer:
         }
         return self.push(payload, "interactive")
 
-    def _show(self, channel: Channel, text: str, thread: str | None, elements: tuple[Payload, ...] = ()) -> str:
+    def _show(
+        self,
+        channel: Channel,
+        text: str,
+        thread: str | None,
+        elements: tuple[Payload, ...] = (),
+        file: "Shown.File | None" = None,
+    ) -> str:
         ts = self.next_ts()
         self.shown.append(
             Shown(
@@ -541,6 +571,7 @@ class SlackServer:
                 thread=thread,
                 ts=ts,
                 at=time.monotonic(),
+                file=file,
                 elements=elements,
             )
         )
@@ -561,8 +592,49 @@ class SlackServer:
         return {"channel": {"id": channel.id, "name": channel.name, "is_im": channel.direct}}
 
     def _react(self, parameters: Payload) -> Payload:
-        self._channel(parameters)
+        put = (self._channel(parameters).id, str(parameters["timestamp"]), str(parameters["name"]))
+        if put in self.reactions:
+            raise _Refused("already_reacted")
+        self.reactions.append(put)
+        self._notify()
         return {}
+
+    # --- files -------------------------------------------------------------------------------------------------------
+
+    def _upload_address(self, parameters: Payload) -> Payload:
+        file = self.file(b"", str(parameters["filename"]), "")
+        return {"upload_url": f"http://127.0.0.1:{self.port}/upload/{file['id']}", "file_id": file["id"]}
+
+    async def _upload(self, request: web.Request) -> web.StreamResponse:
+        identity = request.match_info["file"]
+        self.files[identity] = (self.files[identity][0], await request.read())
+        return web.Response(text="OK")
+
+    def _share(self, parameters: Payload) -> Payload:
+        given = parameters["files"]
+        named = json.loads(given) if isinstance(given, str) else given
+        channel = self._channel({"channel": parameters.get("channel_id")})
+        thread = parameters.get("thread_ts")
+        for one in named:
+            file, data = self.files[one["id"]]
+            self._show(channel, "", thread, file=Shown.File(one.get("title") or file["name"], data))
+        return {"files": named}
+
+    def _file_info(self, parameters: Payload) -> Payload:
+        if str(parameters.get("file")) not in self.files:
+            raise _Refused("file_not_found")
+        return {"file": self.files[str(parameters["file"])][0]}
+
+    async def _download(self, request: web.Request) -> web.StreamResponse:
+        """Without the right, its page to sign in, as the real one."""
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        self.tokens_shown.append(token)
+        if self.elsewhere:
+            raise web.HTTPFound(self.elsewhere)
+        if token != self.bot_token or "files:read" not in self.scopes.split(","):
+            return web.Response(text="<!DOCTYPE html><html>Sign in to Slack", content_type="text/html")
+        file, data = self.files[request.match_info["file"]]
+        return web.Response(body=data, content_type=file["mimetype"] or "application/octet-stream")
 
     def _channel(self, parameters: Payload) -> Channel:
         channel = self.channels.get(str(parameters.get("channel")))

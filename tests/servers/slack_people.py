@@ -53,6 +53,13 @@ class Person:
     def edits(self, message: Payload, text: str, **fields: Any) -> Payload:
         return self.server.edit(message, text, fields)
 
+    def reacts(self, name: str, channel: Channel, ts: str, author: str, *, removed: bool = False) -> None:
+        """`author` is the id of whose message it is."""
+        item = {"type": "message", "channel": channel.id, "ts": ts}
+        kind = "reaction_removed" if removed else "reaction_added"
+        at = self.server.next_ts()
+        self.server.event(type=kind, user=self.id, reaction=name, item_user=author, item=item, event_ts=at)
+
     def presses(self, shown: "Shown", button: str) -> Payload:
         """A button of a message of the bot, by its words; returns the payload."""
         (element,) = [one for one in shown.elements if one["text"]["text"] == button]
@@ -78,6 +85,11 @@ class Shown:
     With blocks `text` is what they say. `before` is what it said before each edit; `only_for` who sees it.
     """
 
+    @dataclass(frozen=True)
+    class File:
+        name: str
+        data: bytes
+
     channel: str
     text: str
     raw: str
@@ -85,6 +97,7 @@ class Shown:
     thread: str | None
     ts: str
     at: float
+    file: File | None = None
     elements: tuple[Payload, ...] = ()  # the buttons
     before: tuple[str, ...] = ()
     only_for: str = ""

@@ -14,7 +14,10 @@ scripted per method, used up in order, or last while a state does:
     server.script("sendMessage", Refuse(429, "Too Many Requests", retry_after=3), LOST_ANSWER)
     ana.blocks();  await server.goes_down();  await server.comes_back();  server.revoke()
 
-Not modelled: albums' timing, topics' creation, webhooks, rates per chat, files.
+Files are real too: `server.file(b"…")` is one that a message may name, what the bot sends has its bytes in `shown`.
+An album is messages that share a `media_group_id`, told when and in which order the test says.
+
+Not modelled: topics' creation, webhooks, rates per chat.
 """
 
 import asyncio
@@ -23,7 +26,7 @@ import itertools
 import json
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -45,6 +48,8 @@ from tests.servers.telegram_people import (
 MESSAGE_LIMIT = 4096  # UTF-16 units
 TEXT_BYTES_MAX = 32768
 BATCH = 100
+EMOJIS = "👍👎❤🔥🥰👏😁🤔🤯😱🤬😢🎉🤩🤮💩🙏👌🕊🤡🥱🥴😍🐳🌚🌭💯🤣⚡🍌🏆💔🤨😐🍓🍾💋🖕😈😴😭🤓👻👀🎃🙈😇😨🤝✍🤗🫡"
+DOWNLOAD_LIMIT = 20 << 20
 ACTIONS = ("typing", "upload_photo", "record_voice", "upload_voice", "upload_document", "choose_sticker")
 
 __all__ = ["DROPPED", "LOST_ANSWER", "SILENCE", "BotApi", "Call", "Fault", "Person", "Refuse", "Shown"]
@@ -76,6 +81,8 @@ class BotApi:
         self._updates: list[Payload] = []
         self._messages: dict[tuple[int, int], Payload] = {}
         self._chats: dict[int, Payload] = {}
+        self._files: dict[str, bytes] = {}
+        self.reactions: dict[tuple[int, int], str] = {}  # of the bot
         self._scripts: dict[str, deque[Refuse | Fault]] = defaultdict(deque)
         self._update_ids, self._message_ids, self._people = (
             itertools.count(1000),
@@ -128,6 +135,24 @@ class BotApi:
         self._messages[message["chat"]["id"], message["message_id"]] = edited
         self.update(edited_message=edited)
         return edited
+
+    def file(self, data: bytes, **fields: Any) -> Payload:
+        """As a message names it."""
+        name = f"AgAC-{len(self._files)}"
+        self._files[name] = data
+        return {"file_id": name, "file_unique_id": f"u-{name}", "file_size": len(data), **fields}
+
+    def photo(self, data: bytes) -> list[Payload]:
+        """In two sizes, of which the first is a thumbnail."""
+        return [self.file(b"small", width=90, height=90), self.file(data, width=1280, height=960)]
+
+    def react(self, sender: Payload, chat: int, message: int, old: Sequence[str], new: Sequence[str]) -> None:
+        told = {"chat": self._chats[chat], "message_id": message, "user": sender, "date": int(time.time())}
+        told |= {
+            name: [{"type": "emoji", "emoji": one} for one in emojis]
+            for name, emojis in (("old_reaction", old), ("new_reaction", new))
+        }
+        self.update(message_reaction=told)
 
     def press(self, user: Payload, shown: Shown, data: str, fields: Payload) -> Payload:
         """Any data at all, as a client of one's own might send it."""
@@ -203,8 +228,9 @@ class BotApi:
     async def comes_back(self) -> None:
         """On the same port."""
         self._ended = asyncio.Event()
-        app = web.Application()
+        app = web.Application(client_max_size=60 << 20)
         app.router.add_route("*", "/bot{token}/{method}", self._answer)
+        app.router.add_get("/file/bot{token}/{path:.*}", self._download)
         self._runner = web.AppRunner(app, shutdown_timeout=0.5, access_log=None)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self.port)
@@ -250,6 +276,10 @@ class BotApi:
             "getupdates": self._get_updates,
             "sendmessage": self._send_message,
             "sendchataction": self._send_chat_action,
+            "senddocument": self._send_document,
+            "sendphoto": self._send_photo,
+            "setmessagereaction": self._set_reaction,
+            "getfile": self._get_file,
             "editmessagetext": self._edit_message,
             "answercallbackquery": self._answer_query,
             "setmycommands": self._set_commands,
@@ -289,9 +319,11 @@ class BotApi:
         return [update for update in self._updates if not kinds or any(kind in update for kind in kinds)]
 
     async def _send_message(self, parameters: Payload) -> Payload:
-        chat = self._chat(parameters)
         raw = parameters.get("text", "")
-        text = self._text(raw, parameters.get("parse_mode"))
+        return self._show(parameters, raw, self._text(raw, parameters.get("parse_mode")))
+
+    def _show(self, parameters: Payload, raw: str, text: str, file: "Shown.File | None" = None) -> Payload:
+        chat = self._chat(parameters)
         thread = parameters.get("message_thread_id")
         reply_to = self._replied(chat, json.loads(parameters.get("reply_parameters", "{}")))
         message = {
@@ -314,12 +346,57 @@ class BotApi:
                 reply_to=reply_to,
                 at=time.monotonic(),
                 message_id=message["message_id"],
+                file=file,
                 buttons=_buttons(parameters),
                 silent=parameters.get("disable_notification") == "true",
             )
         )
         self._notify()
         return message
+
+    async def _send_document(self, parameters: Payload) -> Payload:
+        sent = parameters.get("document")
+        if not isinstance(sent, web.FileField):
+            raise _Refused(400, "Bad Request: there is no document in the request")
+        return self._show(parameters, "", "", Shown.File("document", sent.filename, sent.file.read()))
+
+    async def _send_photo(self, parameters: Payload) -> Payload:
+        sent = parameters.get("photo")
+        if not isinstance(sent, web.FileField):
+            raise _Refused(400, "Bad Request: there is no photo in the request")
+        data = sent.file.read()
+        if not data.startswith((b"\x89PNG", b"\xff\xd8")):
+            raise _Refused(400, "Bad Request: IMAGE_PROCESS_FAILED")
+        return self._show(parameters, "", "", Shown.File("photo", sent.filename, data))
+
+    async def _set_reaction(self, parameters: Payload) -> bool:
+        chat, message = self._chat(parameters), int(parameters["message_id"])
+        if (chat["id"], message) not in self._messages:
+            raise _Refused(400, "Bad Request: message to react not found")
+        (reaction,) = json.loads(parameters["reaction"])
+        if reaction["emoji"] not in EMOJIS:
+            raise _Refused(400, "Bad Request: REACTION_INVALID")
+        self.reactions[chat["id"], message] = reaction["emoji"]
+        return True
+
+    async def _get_file(self, parameters: Payload) -> Payload:
+        name = parameters.get("file_id", "")
+        if name not in self._files:
+            raise _Refused(400, "Bad Request: wrong file_id or the file is temporarily unavailable")
+        if len(self._files[name]) > DOWNLOAD_LIMIT:
+            raise _Refused(400, "Bad Request: file is too big")
+        return {"file_id": name, "file_size": len(self._files[name]), "file_path": f"documents/{name}"}
+
+    async def _download(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["path"].removeprefix("documents/")
+        self.calls.append(Call("download", {"path": request.match_info["path"]}, time.monotonic()))
+        script = self._scripts["download"]
+        fault = script.popleft() if script else None
+        if isinstance(fault, Refuse) or request.match_info["token"] != self.token or name not in self._files:
+            return web.Response(status=fault.status if isinstance(fault, Refuse) else 404)
+        if fault == SILENCE:
+            await self._ended.wait()
+        return web.Response(body=self._files[name])
 
     async def _edit_message(self, parameters: Payload) -> Payload:
         chat, number = self._chat(parameters), int(parameters.get("message_id", 0))

@@ -33,6 +33,12 @@ class Person:
     def edits(self, message: Payload, text: str, **fields: Any) -> Payload:
         return self.server.edit(message, text, fields)
 
+    def reacts(self, message: "Payload | Shown", *new: str, old: tuple[str, ...] = ()) -> None:
+        """`new` is what stands there then, `old` what did."""
+        shown = isinstance(message, Shown)
+        chat, number = (message.chat, message.message_id) if shown else (message["chat"]["id"], message["message_id"])
+        self.server.react(self.user, chat, number, old, new)
+
     def presses(self, shown: "Shown", button: str, **fields: Any) -> Payload:
         """A button under a message of the bot, by its words; returns the callback query."""
         (data,) = [data for text, data in shown.buttons if text == button]
@@ -51,6 +57,14 @@ class Shown:
     data, `before` is what it said before each edit, `at` is on the monotonic clock.
     """
 
+    @dataclass(frozen=True)
+    class File:
+        """`kind` is how it is shown: photo or document."""
+
+        kind: str
+        name: str
+        data: bytes
+
     chat: int
     text: str
     html: str
@@ -59,6 +73,7 @@ class Shown:
     reply_to: int | None
     at: float
     message_id: int
+    file: File | None = None
     buttons: tuple[tuple[str, str], ...] = ()
     before: tuple[str, ...] = ()
     silent: bool = False

@@ -95,7 +95,7 @@ class Someone:
         self.name, self.phone = name, phone
         self.screens = {screen.medium: screen for screen in screens}
 
-    def telegram(self, text: str, **fields: Any) -> Said:
+    def telegram(self, text: str | None, **fields: Any) -> Said:
         said = Said(self.on_telegram, self._on_phone)
         self.phone.says(text, **fields)
         return said

@@ -1,6 +1,8 @@
 """What a person said is gone from every file, what others said is not, and nothing is taken again."""
 
 import asyncio
+import subprocess
+import sys
 from contextlib import AsyncExitStack
 
 import pytest
@@ -18,12 +20,15 @@ from gateway.broker.sqlite_file import StoreUnusable
 from gateway.events import Person, Ref
 from gateway.journal import Journal, fold_stored, publish
 from gateway.notes import Notes
+from gateway.record import encode
 from gateway.seen import Identities, erased
 from mediums.local import wire
 from mediums.local.room import Entry as RoomEntry
 from mediums.local.room import Posted, RoomState, Settled
+from tests.servers.openai import Reply, ScriptedOpenAI
 from tests.store import words
 from tests.store.conftest import GUARD, eventually, keeping, running
+from tests.store.gateway import gateway, heard, told
 from tests.store.stage import EchoModel, FakePlatform, said, stage
 
 SECRET, OTHER, LATER = "Zaragoza-4711", "Helsinki-0815", "Montevideo-99"
@@ -194,3 +199,60 @@ def test_an_erased_identity_is_the_same_one_for_ever_and_nothing_else_is():
     again = Identities(taken.freeze())
     assert "telegram-1/message/42:1/0" in again
     assert "telegram-1/message/42:10/0" not in again
+
+
+async def test_quotes_in_what_others_said_and_decided_go_and_their_own_words_stay(tmp_path):
+    path = tmp_path / "store.db"
+    platform, broker = FakePlatform(), SqliteBroker(path)
+    async with (
+        stage(path, EchoModel(), ["42", "43"], [platform], broker=broker) as s,
+        keeping(broker, views_file(path)) as keeper,
+    ):
+        await s.hears(said("42", f"My secret is {SECRET}, really.", 1))
+        await eventually(lambda: platform.texts("42"))
+        await s.hears(said("43", f"Ana wrote: “my secret is {SECRET}, really”; mine is {OTHER}.", 1))
+        await eventually(lambda: platform.texts("43"))
+        await keeper.caught_up()
+    await broker.close()
+    await erase(path, ANA)
+    after = everything(tmp_path)
+    assert SECRET.encode() not in after
+    (theirs,) = [found.text for found in history.searched(path, OTHER) if found.who]
+    assert theirs == f"Ana wrote: “(erased)”; mine is {OTHER}."
+
+
+async def test_attachments_go_unless_somebody_else_has_them_too(tmp_path):
+    path = tmp_path / "store.db"
+    broker = SqliteBroker(path)
+    digests = [await broker.put_blob(data) for data in (b"hers", b"both", b"his", b"nobody's")]
+    hers, both, his, _ = digests
+    for person, mine in (("42", (hers, both)), ("43", (both, his))):
+        fact = encode(said(person, "see the file", 1))
+        files = ",".join(f'{{"name":"a.txt","digest":"{one}"}}' for one in mine)
+        await broker.append("evt.medium.telegram-1", fact[:-1] + f',"files":[{files}]}}'.encode(), msg_id=person)
+    await broker.close()
+    report = await erase(path, ANA)
+    assert report.blobs == 2
+    broker = SqliteBroker(path)
+    assert {*await broker.blobs()} == {both, his}
+    await broker.close()
+
+
+async def test_a_running_gateway_does_it_itself_and_goes_on(tmp_path):
+    async with ScriptedOpenAI() as server:
+        server.script(lambda request: Reply(text=f"I heard {heard(request)}"))
+        async with gateway(tmp_path, server) as g, g.client() as client:
+            await g.start()
+            client.say(f"My secret is {SECRET}, really.")
+            await told(client, lambda text: SECRET in text)
+            command = [sys.executable, "-m", "frontdesk", "erase", "terminal:owner", "--yes"]
+            command += ["--config", str(tmp_path / "config.toml")]
+            ended = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=60)
+            assert (ended.returncode, ended.stderr) == (0, "")
+            assert "1 messages of terminal:owner" in ended.stdout
+            client.say("How are you?")
+            await told(client, lambda text: "How are you?" in text)
+            await g.stop()
+    assert SECRET not in server.requests[-1].text
+    stored = b"".join(one.read_bytes() for one in tmp_path.glob("store.db*") if one.is_file())
+    assert SECRET.encode() not in stored

@@ -150,8 +150,13 @@ async def test_a_send_that_nobody_knows_the_end_of_is_told_once_where_it_belongs
             await s.hears(said("43", "marker.", number))
             await eventually(lambda number=number: platform.texts("42") and len(platform.texts("43")) == number)
             assert not any(lane.journal.state.undecided for lane in s.manager.lanes())
+            await eventually(lambda s=s: not any(outcomes(lane).count(None) for lane in s.manager.lanes()))
     assert platform.texts("42") == ["I do not know whether “answer” reached you."]
     assert model.reported == 1
+
+
+def outcomes(lane):
+    return [send.outcome for send in lane.journal.state.sends.values()]
 
 
 class Teller:

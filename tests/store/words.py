@@ -17,12 +17,16 @@ from gateway.events import (
     ActionEnded,
     ActionProgressed,
     ActionResponded,
+    Album,
     Ask,
     ClarificationClosed,
     ClarificationRequested,
     CommandRefused,
     ControlPressed,
+    FileOffered,
     Interject,
+    MessageDeleted,
+    MessageReacted,
     MessageReceived,
     Pause,
     Person,
@@ -36,6 +40,7 @@ from gateway.events import (
     WithdrawSend,
     identity_of,
 )
+from gateway.files import Attachment, attachment
 from gateway.journal import Emitted, Owned, Released
 from gateway.llm.model import Usage
 from gateway.outbox_state import Attempting, Closed, Deferred, OutboxState, PartSent, Queued
@@ -85,7 +90,9 @@ class Walk:
 def message(walk: Walk) -> MessageReceived:
     at = walk.at()
     author, route = walk.any.choice([(ANA, TELEGRAM), (BO, SLACK)])
-    identity = f"{route.account}/message/{route.place}:{walk.n}/0"
+    edited = walk.any.random() < 0.15
+    number = walk.n - walk.any.randrange(6) if edited else walk.n
+    identity = f"{route.account}/message/{route.place}:{number}/{walk.n if edited else 0}"
     return MessageReceived(
         identity=erased(identity) if walk.any.random() < 0.1 else identity,
         route=route,
@@ -94,7 +101,25 @@ def message(walk: Walk) -> MessageReceived:
         at=at,
         private=walk.any.random() < 0.8,
         addressed=walk.any.random() < 0.5,
+        files=(a_file(walk),) if walk.any.random() < 0.2 else (),
+        album=Album(id="G1", place=walk.any.randrange(9)) if walk.any.random() < 0.1 else None,
+        edited=edited,
+        before=walk.text() if edited else "",
     )
+
+
+def a_file(walk: Walk) -> Attachment:
+    missing = walk.any.random() < 0.2
+    return attachment("a.txt", "text/plain", 3, "" if missing else f"{walk.n:064x}", "too large" if missing else "")
+
+
+def _change(walk: Walk) -> MessageDeleted | MessageReacted:
+    """To a message that was there, or never was."""
+    about = f"{TELEGRAM.account}/message/{TELEGRAM.place}:{walk.any.randrange(walk.n + 1)}"
+    same: dict[str, Any] = {"message": about, "route": TELEGRAM, "author": ANA, "at": walk.at()}
+    if walk.any.random() < 0.5:
+        return MessageDeleted(identity=f"{about}/deleted/{walk.n}", **same)
+    return MessageReacted(identity=f"{about}/reaction/{walk.n}", emoji="👍", removed=walk.any.random() < 0.3, **same)
 
 
 def lane(seed: int, length: int, facts: int = 0) -> Walk:
@@ -116,6 +141,8 @@ def lane(seed: int, length: int, facts: int = 0) -> Walk:
                 outcome = rnd.choice(["sent", "failed", "unknown", "withdrawn"])
                 closed = SendClosed(ref=Ref("out", facts, 0), conversation="p-ana", send=ref, outcome=outcome, why="?")
                 walk.add(Taken(event=closed, at=walk.at(), attention="turn" if outcome == "failed" else "keep"))
+            case 5 if state.undecided and rnd.random() < 0.5:
+                walk.add(Taken(event=_change(walk), at=walk.at(), attention="keep"))
             case 5 if state.exchanges and rnd.random() < 0.2:
                 through = rnd.choice(state.exchanges).decided.turn
                 walk.add(Summarised(first=1, through=through, text=walk.text(), at=walk.at(), whose=(ANA.address,)))
@@ -133,7 +160,9 @@ def lane(seed: int, length: int, facts: int = 0) -> Walk:
 
 def _action_fact(walk: Walk, key: str, ref: Ref) -> Any:
     same: dict[str, Any] = {"ref": ref, "conversation": "p-ana", "action": key}
-    match walk.any.randrange(9):
+    match walk.any.randrange(10):
+        case 9:
+            return FileOffered(**same, file=a_file(walk))
         case 0:
             return ActionChanged(**same, phase=walk.any.choice(["running", "paused", "awaiting_input"]), doing="x")
         case 1:
@@ -361,6 +390,7 @@ def action(seed: int, length: int, key: str = "p-ana-a1", depth: int = 0) -> Wal
                 last = [
                     a.Notified(text=walk.text(), quiet=rnd.random() < 0.5),
                     a.Nudged(text="Nothing came."),
+                    a.Offered(file=a_file(walk)),
                     a.SandboxLost(text="gone"),
                     a.Spent(usage=Usage(), model="m"),
                     a.Refused(command=same()["ref"], verb="pause", why="no", through=commands),

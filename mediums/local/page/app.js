@@ -55,10 +55,10 @@ const panel = new Panel(async (press) => {
   if (answer.type === "refused") stream.note("Not taken", "", answer.why);
 });
 
-const composer = new Composer(async (text) => {
+const composer = new Composer(async (text, files) => {
   const [word, ...about] = text.split(/\s+/);
-  if (!(word in LOOKS)) {
-    stream.pending(room.say(text), connected);
+  if (!(word in LOOKS) || files.length) {
+    stream.pending(room.say(text, files), connected);
     return;
   }
   const answer = await room.ask({ type: "look", what: LOOKS[word], about: about.join(" ") });

@@ -1,16 +1,18 @@
 // The box in which a message is written. Enter sends, Shift+Enter begins a line; a draft survives a reload.
 
 import { $ } from "./dom.js";
+import { Attached } from "./files.js";
 
 const DRAFT = "frontdesk.draft";
 const HINT = "Enter sends · Shift+Enter for a new line · / for commands";
 const COMMANDS = "/trace why it was answered so · /code the Python that ran · /actions what is in flight";
 
 export class Composer {
-  /** `send(text)` is called with what is not empty. */
+  /** `send(text, files)` is called with what is not empty. */
   constructor(send) {
     this.box = $("box");
     this.send = send;
+    this.attached = new Attached(() => this.changed());
     this.lastSent = "";
     this.box.value = sessionStorage.getItem(DRAFT) ?? "";
     this.box.addEventListener("input", () => this.changed());
@@ -25,10 +27,11 @@ export class Composer {
 
   submit() {
     const text = this.box.value.trim();
-    if (!text) return;
+    if (this.attached.busy || !(text || this.attached.any)) return;
     this.lastSent = text;
+    const files = this.attached.take();
     this.fill("");
-    this.send(text);
+    this.send(text, files);
   }
 
   fill(text) {
@@ -42,7 +45,7 @@ export class Composer {
     sessionStorage.setItem(DRAFT, text);
     this.box.style.height = "auto";
     this.box.style.height = `${this.box.scrollHeight}px`;
-    $("composer").querySelector(".send").disabled = !text.trim();
+    $("composer").querySelector(".send").disabled = this.attached.busy || !(text.trim() || this.attached.any);
     $("hint").textContent = text.startsWith("/") ? COMMANDS : HINT;
   }
 

@@ -18,8 +18,8 @@ class Unsent {
     }
   }
 
-  add(id, text) {
-    const one = { id, text, at: Date.now() };
+  add(id, text, files) {
+    const one = { id, text, files, at: Date.now() };
     this.frames.set(id, one);
     try {
       localStorage.setItem(KEPT + id, JSON.stringify(one));
@@ -57,9 +57,9 @@ export class Room {
     return this.socket?.readyState === WebSocket.OPEN;
   }
 
-  say(text) {
-    const one = this.unsent.add(newId(), text.toWellFormed?.() ?? text);
-    this.send({ type: "say", id: one.id, text: one.text });
+  say(text, files) {
+    const one = this.unsent.add(newId(), text.toWellFormed?.() ?? text, files);
+    this.send(asFrame(one));
     return one;
   }
 
@@ -110,7 +110,7 @@ export class Room {
     this.pause = FIRST_PAUSE;
     if (hello.newest < this.position) this.position = 0; // another room: it tells all it has
     this.on.state("connected");
-    for (const one of this.unsent.frames.values()) this.send({ type: "say", id: one.id, text: one.text });
+    for (const one of this.unsent.frames.values()) this.send(asFrame(one));
     for (const { whole } of this.asked.values()) this.send(whole);
   }
 
@@ -120,6 +120,10 @@ export class Room {
     this.asked.get(frame.id)?.resolve(frame);
     this.asked.delete(frame.id);
   }
+}
+
+function asFrame({ id, text, files }) {
+  return { type: "say", id, text, files: files ?? [] };
 }
 
 async function isLocked() {

@@ -1,6 +1,7 @@
 // The stream of messages: what was said, on which medium, and what came of it. Sends nothing.
 
 import { $, button, clock, day, make, write } from "./dom.js";
+import { shown } from "./files.js";
 
 const TOGETHER = 3 * 60_000; // milliseconds within which one author's messages share a heading
 const KEPT = 1500; // messages in the page; older ones are only in the room
@@ -53,7 +54,7 @@ export class Stream {
     } else {
       body.textContent = post.pressed ? pressedText(post) : post.text;
     }
-    item.replaceChildren(heading(post, at), body);
+    item.replaceChildren(heading(post, at), ...(body.textContent ? [body] : []), ...shown(post.files));
     this.byId.set(post.id, { item, text: post.text });
     this.put(item, true);
     this.showMark(post.id);
@@ -63,7 +64,7 @@ export class Stream {
   /** Said, and not yet accepted: it stays at the end until it is. */
   pending(one, connected) {
     const note = make("p", "mark", connected ? "sending…" : "waits for the connection");
-    const item = make("li", "post you pending", "", make("div", "body", one.text), note);
+    const item = make("li", "post you pending", "", ...(one.text ? [make("div", "body", one.text)] : []), ...shown(one.files), note);
     item.dataset.id = one.id;
     this.byId.set(one.id, { item, text: one.text, note });
     this.put(item, false);
