@@ -4,6 +4,7 @@ On a machine that does something else besides they are worse: say so beside them
 """
 
 import asyncio
+import os
 import statistics
 import sys
 import tempfile
@@ -83,6 +84,17 @@ async def rate(broker: Broker) -> float:
     return PUBLISHERS * EACH / (time.perf_counter() - began)
 
 
+def fsync(times: int = 200) -> float:
+    """Milliseconds: what bounds every durable append that is not made together with others."""
+    with tempfile.TemporaryFile(prefix="frontdesk-bench-") as file:
+        began = time.perf_counter()
+        for _ in range(times):
+            file.write(b"x" * BYTES)
+            file.flush()
+            os.fsync(file.fileno())
+        return (time.perf_counter() - began) * 1000 / times
+
+
 async def takeovers(folder: Path) -> dict[str, list[float]]:
     """Seconds from kill -9 of a holder until the other process on the machine has its journal."""
     took: dict[str, list[float]] = {"brain": [], "actors": []}
@@ -122,6 +134,9 @@ async def main() -> None:
             (name, f"{statistics.median(took):.2f} ms", f"{p99:.2f} ms", way_target, f"{per_second:,.0f}", rate_target)
         )
     _print(rows)
+    print(
+        f"One fsync of {BYTES} bytes: {fsync():.2f} ms. With sync always a stream's entries are fsynced one by one.\n"
+    )
     with tempfile.TemporaryDirectory(prefix="frontdesk-bench-") as folder:
         seconds = await takeovers(Path(folder))
     rows = [("takeover after kill -9, same machine", "p50", "worst", "target")]

@@ -1,8 +1,13 @@
-"""What the store costs: `python -m bench.store`. Each figure is measured on this machine's own disk."""
+"""What the store costs: `python -m bench.store`. Each figure is measured on this machine's own disk, with its bound.
+
+The crowd comes first: the peak of memory is that of this process until then, with both brokers and the views.
+"""
 
 import asyncio
 import contextlib
+import gc
 import re
+import resource
 import socket
 import statistics
 import sys
@@ -13,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from bench.figures import Figure, markdown
 from brain.contacts import Contact, Contacts
 from brain.entries import Decided, LaneEntry, Speak, Taken
 from brain.hold import Pace
@@ -20,6 +26,8 @@ from brain.manager import Manager
 from brain.state import LaneState
 from frontdesk.upkeep import views_file
 from gateway.addresses import Address, Route
+from gateway.broker.nats import JetStreamBroker
+from gateway.broker.protocol import Broker
 from gateway.broker.sqlite import SqliteBroker
 from gateway.clock import boot_seconds, utc_now
 from gateway.events import MessageReceived, Person, Ref, SendClosed
@@ -32,12 +40,14 @@ from gateway.record import encode
 from gateway.snapshots import Policy, cut
 from mediums.local import wire
 from mediums.local.client import LocalClient
+from tests.servers.nats import NatsServer
 
 ANA = Person(address=Address(medium="telegram", user="42"), name="Ana")
 ROUTE = Route(medium="telegram", account="telegram-1", place="42")
 SUBJECT = "log.lane.p-ana"
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 TURNS = 150
+KILLS = 5
 
 
 class Held:
@@ -193,7 +203,7 @@ class Conversation:
         self.taken.append(await self._answers.get() - began)
 
 
-async def conversations(folder: Path) -> list[tuple[str, str]]:
+async def conversations(folder: Path) -> list[Figure]:
     """A short one and a long one, asked in turn, so that both meet the same disk."""
     short, long = folder / "short.db", folder / "long.db"
     await written(short, 100)
@@ -209,9 +219,9 @@ async def conversations(folder: Path) -> list[tuple[str, str]]:
             await second.turn()
     few, many = (statistics.median(each.taken[10:]) * 1000 for each in (first, second))
     return [
-        ("start of a conversation of 100,000 events", f"{second.start_seconds:.2f} s"),
-        ("a turn at 100 events, p50", f"{few:.1f} ms"),
-        ("a turn at 100,000 events, p50", f"{many:.1f} ms ({100 * (many / few - 1):+.0f} %)"),
+        Figure(what="start of a conversation of 100,000 events", value=second.start_seconds, unit="s", bound=2.0),
+        Figure(what="a turn at 100 events, p50", value=few, unit="ms"),
+        Figure(what="a turn at 100,000 events, p50", value=many, unit="ms", bound=1.2 * few, note="+ 20 %"),
     ]
 
 
@@ -241,9 +251,21 @@ class Slow:
         return Generation(text=" ".join(heard), finish="stop", model=self.name)
 
 
-async def crowd(folder: Path, chats: int = 50, each: int = 4) -> tuple[float, float]:
+@contextlib.asynccontextmanager
+async def shared() -> AsyncIterator[JetStreamBroker]:
+    with NatsServer() as server:
+        broker = await JetStreamBroker.connect(server.url)
+        try:
+            yield broker
+        finally:
+            await broker.close()
+
+
+async def crowd(
+    making: contextlib.AbstractAsyncContextManager[Broker], folder: Path, chats: int = 50, each: int = 4
+) -> tuple[float, float]:
     """Seconds until all are answered, and the longest stall of the event loop in ms meanwhile."""
-    async with opened(folder / "crowd.db") as broker:
+    async with making as broker:
         people = [Address(medium="telegram", user=str(n)) for n in range(chats)]
         contacts = Contacts(
             [Contact(key=f"c{one.user}", name=one.user, role="member", addresses=(one,)) for one in people]
@@ -318,20 +340,34 @@ async def revived(folder: Path) -> float:
     return took
 
 
+async def figures(folder: Path) -> list[Figure]:
+    rows = []
+    for name, making, bound in (
+        ("SQLite", opened(folder / "crowd.db"), 1.5),
+        ("JetStream", shared(), 2.5),
+    ):
+        took, longest = await crowd(making, folder)
+        what = f"200 messages of 50 chats at once, model 100 ms, {name}: all answered"
+        rows.append(Figure(what=what, value=took, unit="s", bound=bound))
+        rows.append(Figure(what="  the longest stall of the event loop meanwhile", value=longest, unit="ms", bound=20))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    rows.append(Figure(what="  the peak of memory until then", value=peak, unit="MB", bound=150))
+    rows.append(Figure(what="append to handler, durable, p50", value=await latency(folder), unit="ms", bound=2))
+    many = await rate(folder)
+    rows.append(
+        Figure(what="an event of 100 publishers", value=1e6 / many, unit="us", bound=100, note=f"{many:,.0f}/s")
+    )
+    rows += await conversations(folder)
+    killed = [await revived(folder) for _ in range(KILLS)]
+    what = f"kill -9, new process, answered: the worst of {KILLS}"
+    rows.append(Figure(what=what, value=max(killed), unit="s", bound=3, note=f"p50 {statistics.median(killed):.2f}"))
+    return rows
+
+
 async def main() -> None:
+    gc.freeze()  # as the gateway does once it has started: a full collection of what was imported is a stall
     with tempfile.TemporaryDirectory(prefix="frontdesk-bench-") as name:
-        folder = Path(name)
-        rows = [
-            ("append to handler, durable, p50", f"{await latency(folder):.2f} ms"),
-            ("100 publishers", f"{await rate(folder):,.0f} events/s"),
-        ]
-        rows += await conversations(folder)
-        took, longest = await crowd(folder)
-        rows.append(("200 messages of 50 chats at once, model 100 ms: all answered", f"{took:.2f} s"))
-        rows.append(("the longest stall of the event loop meanwhile", f"{longest:.0f} ms"))
-        rows.append(("kill -9, new process, answered", f"{await revived(folder):.2f} s"))
-        for what, figure in rows:
-            print(f"| {what} | {figure} |")
+        print(markdown(await figures(Path(name))))
 
 
 if __name__ == "__main__":
