@@ -15,6 +15,7 @@ from actors.generating import Generating
 from actors.inbox import Inbox
 from actors.journal import ActionState
 from actors.parent import Parent
+from actors.purse import Purse
 from actors.sandbox.stubs import Stub
 from actors.sandbox.words import CellCalled
 from actors.tools import TOOLS
@@ -49,6 +50,7 @@ class Actor:
         self.going_to_sleep = False
         self.tools = TOOLS
         self._instructions: Message | None = None
+        self.purse = Purse(work.limits)  # the root's counts
         self._inbox = Inbox(key)
         self._generating = Generating(self)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -76,6 +78,10 @@ class Actor:
             text = prompt.instructions(self.work.primitives.values(), self.only) + self.work.told
             self._instructions = {"role": "system", "content": text}
         return self._instructions
+
+    @property
+    def root(self) -> "Actor":
+        return self if self.parent is None else self.parent.root
 
     @property
     def held(self) -> bool:
@@ -251,6 +257,17 @@ class Actor:
         task = asyncio.ensure_future(self.append(Spent(usage=usage, model=model, at=self.work.now())))
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         self.tell_spent(model, usage)
+
+    def generated(self, key: str, usage: Usage | None) -> None:
+        """A generation in this tree, of which this is the root, is over: those that waited for it may try again."""
+        self.purse.release(key, usage, below=key != self.key)
+        self.let_others_spend()
+
+    def let_others_spend(self) -> None:
+        if self.purse.refused:
+            self.purse.refused = False
+            self.wake()
+            self.children.wake()
 
     async def respond(self, text: str, call: str | None) -> None:
         assert self.state.start is not None

@@ -12,6 +12,7 @@ from actors import calls
 from actors.entries import Bound, Failed, JobEnded, JobStarted, Nudged, Responded
 from actors.struggle import NOT_RUN, NOTHING, SAME_MAX
 from gateway.events import Ref
+from gateway.llm.model import Usage
 
 if TYPE_CHECKING:
     from actors.actor import Actor
@@ -41,6 +42,13 @@ async def met(actor: "Actor") -> bool:
         return await met_budget(actor)
     await _ask(actor, bound, f"I have {what}. Shall I go on?", (GO_ON, STOP_HERE))
     return True
+
+
+async def heard_of_cost(actor: "Actor", usage: Usage) -> None:
+    """Of what is below it."""
+    actor.purse.heard(usage)
+    await met_budget(actor)
+    actor.let_others_spend()
 
 
 async def met_budget(actor: "Actor") -> bool:

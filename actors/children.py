@@ -158,6 +158,7 @@ class Children:
         """Something that they may have waited for has changed, above."""
         for child in self._of.values():
             child.wake()
+            child.children.wake()
 
     async def answer(self, actor: "Actor", job: str, question: str, given: Answer) -> None:
         """Down the path that the question came up."""

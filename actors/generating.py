@@ -10,7 +10,7 @@ import msgspec
 
 from actors import bounds, compaction
 from actors.entries import Call, Generated, Nudged
-from gateway.llm.model import Generation, Message, ModelError, RawCall, Request, parsed_arguments
+from gateway.llm.model import Generation, Message, ModelError, RawCall, Request, Usage, parsed_arguments
 
 if TYPE_CHECKING:
     from actors.actor import Actor
@@ -66,17 +66,24 @@ class Generating:
 
     async def _asked(self, *more: Message, tool_choice: str = "auto") -> Generation | None:
         """Races one generation against the commands. An `ask` is answered beside it; all others cancel it."""
-        actor = self._actor
+        actor, root = self._actor, self._actor.root
+        if not root.purse.reserve(actor.key, root.state.spending):
+            await actor.something_happens()
+            return None
         messages = [actor.instructions, *actor.transcript.messages, *more]
         request = Request(messages=messages, tools=actor.tools, tool_choice=tool_choice)
         generating = asyncio.create_task(actor.work.model.generate(request, actor.spent))
-        if not await actor.unless_something_comes(generating):
-            return None
+        usage: Usage | None = None
         try:
+            if not await actor.unless_something_comes(generating):
+                return None
             generation = generating.result()
+            usage = generation.usage
         except ModelError as error:
             await self._bear(error)
             return None
+        finally:
+            root.generated(actor.key, usage)
         self._failures = 0
         return generation
 

@@ -60,7 +60,7 @@ async def _take(actor: "Actor", happening: Happened) -> None:
         case ChildSpent(job=job, model=model, usage=usage):
             await actor.append(Spent(model=model, usage=usage, child=job))
             actor.tell_spent(model, usage)
-            await bounds.met_budget(actor)
+            await bounds.heard_of_cost(actor, usage)
         case ChildAnswered(command=ref, text=text) if (asked := f"ask{ref.batch}") in jobs:
             started = jobs[asked]
             await actor.append(JobEnded(job=asked, text=f"{started.child} answered: {calls.shown(text)}", value=text))

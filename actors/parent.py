@@ -18,6 +18,8 @@ class Parent(Protocol):
     """What a child can say upward; none of it waits. `held`: nothing below may generate, the budget is used up."""
 
     @property
+    def root(self) -> "Actor": ...
+    @property
     def held(self) -> bool: ...
 
     def child_ended(self, key: str, text: str, end: Phase, spent: Spending, files: tuple[Attachment, ...]) -> None: ...
@@ -41,6 +43,10 @@ class ParentLink:
 
     def __init__(self, parent: "Actor") -> None:
         self._parent = parent
+
+    @property
+    def root(self) -> "Actor":
+        return self._parent.root
 
     @property
     def held(self) -> bool:

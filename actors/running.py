@@ -131,6 +131,7 @@ class Running:
                 await self._close_below(child.key)
                 state = await self._end(child.key, child.parent, INSIDE.format(error=type(failure).__name__))
                 assert child.parent is not None
+                child.root.purse.forget()
                 child.parent.child_ended(child.key, state.result, state.phase, state.spending, tuple(state.offered))
         finally:
             if self._is_running(child):

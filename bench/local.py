@@ -84,8 +84,11 @@ async def conversation(base: str, upto: int) -> bool:
             async with LocalClient(f"http://127.0.0.1:{port}", token) as client:
                 return await _talk(Conversation(client), upto, wanted)
         finally:
-            gateway.send_signal(signal.SIGTERM)
-            await gateway.wait()
+            if gateway.returncode is None:
+                gateway.send_signal(signal.SIGTERM)
+                await gateway.wait()
+            else:
+                print((Path(folder) / "log").read_text()[-2000:], file=sys.stderr)
 
 
 async def _talk(talk: Conversation, upto: int, wanted: str) -> bool:

@@ -60,7 +60,8 @@ def _options(item: Item, turn: Turn, tools: Sequence[Legal]) -> list[Option]:
     speak = next(tool for tool in tools if tool.kind == "send_message")
     silence = next(tool for tool in tools if tool.kind == "wait")
     if item.told:
-        return [Option(kind=TELL, tool=speak), Option(kind=SILENT, tool=silence)]
+        silent = [] if item.must_be_told else [Option(kind=SILENT, tool=silence)]
+        return [Option(kind=TELL, tool=speak), *silent]
     found: list[Option] = []
     for kind in KINDS:
         legal = [tool for tool in tools if tool.kind == kind.tool]

@@ -150,12 +150,14 @@ EXAMPLES: tuple[tuple[str, tuple[tuple[str, str, str, str], ...]], ...] = (  # a
 
 class Item(Record, frozen=True, kw_only=True):
     """One thing to decide on: what somebody wrote, with what follows from the same hand at once, or what an action
-    `told`. `labels` and `questions` are the actions' by name, for tools that serve many; `offered` are its files."""
+    `told`; a result, a question or a failure `must_be_told`. `labels` and `questions` are the actions' by name, for
+    tools that serve many; `offered` are its files."""
 
     label: str
     text: str
     head: str
     told: bool = False
+    must_be_told: bool = False
     in_thread: bool = False
     offered: tuple[str, ...] = ()
     labels: dict[str, str] = {}
@@ -212,6 +214,8 @@ def _item(heard: Heard, text: str, turn: Turn) -> Item:
         text=text,
         head=_head(heard, turn),
         told=not isinstance(fact, MessageReceived | ControlPressed),
+        must_be_told=isinstance(fact, ActionResponded | ClarificationRequested | ActionAnswered)
+        or (isinstance(fact, ActionEnded) and fact.end != "stopped"),
         in_thread=isinstance(fact, MessageReceived) and not (fact.private or (fact.addressed and fact.by_name)),
         offered=_offered(fact, turn),
         labels={name: action.label for name, action in by_name.items()},

@@ -5,12 +5,14 @@ tools there are. Each longer history maps to an extension of what it made of the
 """
 
 import json
+import re
 from typing import Any
 
 import msgspec
 
 from gateway.llm.model import Generation, Message, Model, OnSpent, RawCall, Request, Tool
 
+REFERENCES = {"cell": r"\bcell\d+\b", "action": r"\bchild\d+\b"}  # how actors name what a call can be about
 ANSWER = "Answer with one JSON object each time. What you can do, with the keys of the object:"
 
 
@@ -34,10 +36,25 @@ class BySchema:
             messages=_written(request.messages, request.tools),
             tools=[],
             tool_choice="auto",
-            response_schema=None if free else {"anyOf": [_shape(tool["function"]) for tool in request.tools]},
+            response_schema=None if free else _schema(request),
         )
         generation = await self._model.generate(asked, on_spent)
         return generation if free else _understood(generation)
+
+
+def _schema(request: Request) -> dict[str, Any]:
+    """Of what can be called now: an argument like `cell` names something that an earlier result has named, as cell3."""
+    told = "\n".join(str(one.get("content")) for one in request.messages if one["role"] in ("tool", "user"))
+    shapes = []
+    for tool in request.tools:
+        shape = _shape(tool["function"])
+        named = [name for name in REFERENCES if name in shape["properties"]]
+        known = {name: sorted(set(re.findall(REFERENCES[name], told))) for name in named}
+        if all(known.values()):
+            shapes.append(
+                {**shape, "properties": {**shape["properties"], **{n: {"enum": k} for n, k in known.items()}}}
+            )
+    return {"anyOf": shapes}
 
 
 def _shape(function: dict[str, Any]) -> dict[str, Any]:

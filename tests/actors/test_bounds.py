@@ -82,6 +82,23 @@ async def test_money_adds_up_over_children_and_their_root_asks(tmp_path):
         assert (await shop.state("a1")).spending.usd == pytest.approx(0.01 * (before + 2), abs=0.011)
 
 
+async def test_several_at_once_do_not_exceed_it_further_than_one_alone(tmp_path):
+    async with Shop(tmp_path, limits=Limits(max_usd=0.05, max_children=8)) as shop:
+        parts = [call("act", query=f"Part {n}", name=f"p{n}") for n in range(8)]
+        shop.model.on("February", parts, "Done")
+        gates = [Held("Part done") for _ in range(8)]
+        shop.model.on("Part", *gates)
+        await shop.start("a1", "Do February")
+        await gates[3].asked.wait()
+        for gate in gates:
+            gate.release()
+        asked = await shop.fact("a1", ClarificationRequested)
+        assert "This has cost $0.05" in asked.text
+        assert len(shop.model.asked("Part")) == 4
+        await shop.answer("a1", asked.question, "go on")
+        assert (await shop.fact("a1", ActionResponded)).text == "Done"
+
+
 async def test_stop_here_stops_the_children_too(tmp_path):
     async with Shop(tmp_path, limits=Limits(max_usd=0.03)) as shop:
         shop.model.on("February", call("act", query="Part 1"), "Done")

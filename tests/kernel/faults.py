@@ -171,6 +171,14 @@ class FaultyBroker:
         lease = await self._gate.run(f"lease {key}", effect, Unconfirmed)
         return FaultyLease(lease, self._gate, key) if lease else None
 
+    async def put_blob(self, data: bytes) -> str:
+        digest: str = await self._gate.run("put a blob", lambda: self._inner.put_blob(data), Unconfirmed)
+        return digest
+
+    async def get_blob(self, digest: str) -> bytes:
+        data: bytes = await self._gate.run("get a blob", lambda: self._inner.get_blob(digest), Unconfirmed)
+        return data
+
     def signal(self, subject: str, data: bytes) -> None:
         if not self._gate.dead:
             self._inner.signal(subject, data)

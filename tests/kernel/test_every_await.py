@@ -18,7 +18,7 @@ CHUNKS = 8
 SHARES = 2  # of the suite, one for each core
 ALWAYS = ("append", "send", "ack")
 EVERY = {"crash": 12, "lost": 10, "late": 8, "outage": 12, "deposed": 24}
-MOST_UNREACHED = 0.15  # of the faults: a run differs a little from the one that was counted
+MOST_UNREACHED = 0.3  # of the faults: a run differs from the one that was counted, on a busy machine more
 SEEDS_AT_ONCE, SEEDS = 50, 450
 
 VARIANTS = {

@@ -34,8 +34,20 @@ async def test_an_answer_of_the_schema_is_a_call() -> None:
     assert model.asked.tools == []
     assert model.asked.response_schema is not None
     names = [one["properties"]["tool"]["const"] for one in model.asked.response_schema["anyOf"]]
-    assert names == [tool["function"]["name"] for tool in TOOLS]
+    assert names == ["execute_code", "notify", "request_clarification", "act", "respond"], (
+        "nothing runs that has a name"
+    )
     assert "execute_code" in model.asked.messages[0]["content"]
+
+
+async def test_only_what_has_been_named_can_be_called_by_name() -> None:
+    model = Answering('{"tool": "continue_code", "cell": "cell1"}')
+    running = {"role": "tool", "tool_call_id": "c1", "content": "cell1 still runs. Output so far:\n(none)"}
+    await BySchema(model).generate(Request(messages=[*RAN[:-1], running], tools=TOOLS))
+    assert model.asked.response_schema is not None
+    shapes = {one["properties"]["tool"]["const"]: one["properties"] for one in model.asked.response_schema["anyOf"]}
+    assert shapes["continue_code"]["cell"] == {"enum": ["cell1"]}
+    assert "steer" not in shapes
 
 
 @pytest.mark.parametrize("text", ["It is 5.", "[]", '{"code": "x"}', '{"tool": "execute_code", "code": "pri'])
