@@ -7,7 +7,23 @@ from typing import Any
 from actors import entries as a
 from actors.journal import ActionState
 from actors.sandbox.words import Lost, Name
-from brain.entries import Act, Carded, Decided, Recalled, Speak, Spent, Steer, Summarised, Taken, Wait, Withdraw
+from brain.entries import (
+    Act,
+    Carded,
+    Decided,
+    Held,
+    Recalled,
+    Remind,
+    Speak,
+    Spent,
+    Steer,
+    Summarised,
+    Taken,
+    Unremind,
+    Wait,
+    Withdraw,
+)
+from brain.reminding import fire
 from brain.state import LaneState
 from gateway.addresses import Address, Route
 from gateway.cards import Button, Card, press
@@ -146,6 +162,10 @@ def lane(seed: int, length: int, facts: int = 0) -> Walk:
             case 5 if state.exchanges and rnd.random() < 0.2:
                 through = rnd.choice(state.exchanges).decided.turn
                 walk.add(Summarised(first=1, through=through, text=walk.text(), at=walk.at(), whose=(ANA.address,)))
+            case 5 if state.reminders and rnd.random() < 0.2:
+                walk.add(fire(state.reminders[0], walk.at(), state))
+            case 5 if state.undecided and rnd.random() < 0.2:
+                walk.add(Held(at=walk.at()))
             case 5:
                 walk.add(Spent(usage=Usage(prompt_tokens=3, usd=0.01), model="m"))
                 if state.actions:
@@ -192,7 +212,11 @@ def _decided(walk: Walk) -> Decided:
     heard = [item for item in state.undecided if rnd.random() < 0.8]
     decisions: list[Any] = []
     for _ in range(rnd.randrange(4)):
-        match rnd.randrange(7):
+        match rnd.randrange(8):
+            case 7 if state.reminders and rnd.random() < 0.3:
+                decisions.append(Unremind(label=rnd.choice(state.reminders).label))
+            case 7:
+                decisions.append(Remind(text=walk.text(), at=walk.at(), by=rnd.choice([ANA, BO]), route=TELEGRAM))
             case 6:
                 decisions.append(Recalled(query="Rome", found=walk.text(), of=(walk.text(),)))
             case 0 | 1:
