@@ -14,6 +14,7 @@ from gateway.journal import Released
 from tests.servers.telegram import SILENCE
 from tests.stage import open_stage
 from tests.staging.houses import Apart, processes_in
+from tests.staging.models import call
 
 SPIN = """\
 import time
@@ -181,6 +182,20 @@ def all_told(stage) -> bool:
 
 def type_of(data: bytes) -> str:
     return data.decode().rpartition('"type":"')[2].partition('"')[0]
+
+
+async def test_a_reminder_outlives_a_kill_and_comes_once(apart):
+    reminder = call("remind", text="Call Eva", at="1s")
+    apart.desk.on("Remind me").calls(reminder, saying="I will")
+    apart.desk.told("the reminder that Ana asked for").replies("It is time: call Eva")
+    asked = apart.ana.telegram("Remind me to call Eva.")
+    await asked.sees("I will")
+    await apart.kill()
+    await apart.start()
+    await asked.sees("call Eva")
+    apart.desk.on("Thanks").replies("Gladly")
+    await apart.ana.telegram("Thanks.").sees("Gladly")
+    assert asked.after() == ["I will", "It is time: call Eva", "Gladly"]
 
 
 async def test_a_message_that_was_on_its_way_at_a_kill_is_not_sent_again_blindly(apart):
