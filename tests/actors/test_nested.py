@@ -104,11 +104,14 @@ async def _asked(shop: Shop, words: str, times: int) -> bool:
 
 
 async def _all_stand(folder) -> bool:
-    return {_process_state(one) for one in processes_below(folder)} <= {"T", "t"}
+    """What runs code. Each sandbox's first process goes on: it has to notice when nobody holds the action any more."""
+    seen = {pid: _process(pid) for pid in processes_below(folder)}
+    return {state for state, parent in seen.values() if parent in seen} == {"T"}
 
 
-def _process_state(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+def _process(pid: int) -> tuple[str, int]:
+    state, parent, *_ = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return state, int(parent)
 
 
 async def _none_below(folder) -> bool:
