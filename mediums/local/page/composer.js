@@ -14,8 +14,12 @@ export class Composer {
     this.send = send;
     this.attached = new Attached(() => this.changed());
     this.lastSent = "";
+    this.waits = 0; // for so many files, of which one is still on its way; it goes when all are there
     this.box.value = sessionStorage.getItem(DRAFT) ?? "";
-    this.box.addEventListener("input", () => this.changed());
+    this.box.addEventListener("input", () => {
+      this.waits = 0; // there is more to say
+      this.changed();
+    });
     this.box.addEventListener("keydown", (event) => this.key(event));
     $("composer").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -27,7 +31,8 @@ export class Composer {
 
   submit() {
     const text = this.box.value.trim();
-    if (this.attached.busy || !(text || this.attached.any)) return;
+    this.waits = this.attached.busy ? this.attached.entries.length : 0;
+    if (this.waits || !(text || this.attached.any)) return;
     this.lastSent = text;
     const files = this.attached.take();
     this.fill("");
@@ -47,6 +52,11 @@ export class Composer {
     this.box.style.height = `${this.box.scrollHeight}px`;
     $("composer").querySelector(".send").disabled = this.attached.busy || !(text.trim() || this.attached.any);
     $("hint").textContent = text.startsWith("/") ? COMMANDS : HINT;
+    if (this.waits && !this.attached.busy) {
+      const whole = this.waits === this.attached.entries.length;
+      this.waits = 0;
+      if (whole) this.submit();
+    }
   }
 
   key(event) {
