@@ -5,7 +5,7 @@ The escape hatches must work while the model is down, and `/stop` must never wai
 
 from collections.abc import Sequence
 
-from brain import linking, noting
+from brain import linking, noting, quieting
 from brain.entries import Decision, Speak, Steer, Wait
 from brain.parts import Heard
 from brain.rights import Rights
@@ -21,7 +21,7 @@ NOT_TOLD = "What is in flight is not told to guests."
 
 HELP = (
     "Write as to a colleague: new work, corrections, questions about what runs.\n\n"
-    "Without the model, at once: `/status`, `/stop [name]`, `/pause [name]`, `/resume [name]`, `/notes`; "
+    "Without the model, at once: `/status`, `/stop [name]`, `/pause [name]`, `/resume [name]`, `/notes`, `/quiet`; "
     "`/link` for where I don't know you yet. The first four without the slash too, as the whole message."
 )
 ENDED = "That task has ended already."
@@ -31,11 +31,17 @@ NOT_KNOWN = "That task is not known here any more."
 
 def is_control(text: str) -> bool:
     found = command(text)
-    return (found is not None and not found.plain) or noting.is_about_notes(text) or linking.is_about_linking(text)
+    return (found is not None and not found.plain) or _is_about_more(text)
+
+
+def _is_about_more(text: str) -> bool:
+    return noting.is_about_notes(text) or linking.is_about_linking(text) or quieting.is_about_quiet(text)
 
 
 def is_plain_control(text: str, state: LaneState) -> bool:
     """A word alone, where it makes sense as a command, and as nothing else."""
+    if state.is_private and quieting.is_about_quiet(text, plain=True):
+        return True
     found = command(text)
     return found is not None and found.plain and _fits(found, text, state)
 

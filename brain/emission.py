@@ -10,6 +10,7 @@ from brain.entries import (
     Carded,
     Decided,
     Decision,
+    Quieten,
     React,
     Recalled,
     Remind,
@@ -96,7 +97,7 @@ def _emission(conversation: str, decided: Decided, decision: Decision, ref: Ref,
         case Steer():
             command = _command(conversation, decided, decision, ref)
             return [Outgoing(subject=f"cmd.act.{decision.action}", ref=ref, body=command)]
-        case Wait() | Recalled() | Remind() | Unremind():
+        case Wait() | Recalled() | Remind() | Unremind() | Quieten():
             return []
 
 

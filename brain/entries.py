@@ -14,6 +14,7 @@ from gateway.events import Fact, Person, Ref
 from gateway.files import Attachment
 from gateway.journal import Emitted, Owned, Released
 from gateway.llm.model import Usage
+from gateway.quiet import QuietHours
 from gateway.record import Record, Tagged
 
 NOT_NEEDED = msgspec.Raw(b"null")
@@ -106,7 +107,13 @@ class Unremind(Tagged, frozen=True, kw_only=True):
     label: str
 
 
-Decision = Speak | React | Wait | Act | Steer | Withdraw | Recalled | Remind | Unremind
+class Quieten(Tagged, frozen=True, kw_only=True):
+    """The person's own quiet hours, or that they want none."""
+
+    hours: QuietHours | None
+
+
+Decision = Speak | React | Wait | Act | Steer | Withdraw | Recalled | Remind | Unremind | Quieten
 
 
 # --- journal entries -------------------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ def share(state: "LaneState", at: datetime) -> Joined:
         wait=wait,
         joined=state.joined,
         reminders=state.reminders,
+        quiet=state.quiet,
     )
     return Joined(origin=state.conversation, at=at, share=msgspec.Raw(encode(found)))
 
@@ -86,6 +87,7 @@ def join(state: "LaneState", joined: Joined) -> None:
     if found.wait is not None and state.timer is None:
         state.timer = Timer(state.turns, *found.wait)
     reminding.join(state, found.reminders)
+    state.quiet = state.quiet or found.quiet
     state.interrupts += 1
     state.live += 1
 

@@ -15,7 +15,7 @@ from itertools import islice
 
 import msgspec
 
-from brain import beside, cards, changes, controls, joining, noting, opening, outage, prompt, reminding
+from brain import beside, cards, changes, controls, joining, noting, opening, outage, prompt, quieting, reminding
 from brain.around import ALONE, Around
 from brain.attention import Manner, attention, is_looping
 from brain.entries import (
@@ -169,6 +169,10 @@ class Lane:
         route = state.route_of(heard)
         if isinstance(fact, MessageReceived) and noting.is_about_notes(fact.text) and route is not None:
             return (await noting.decide(heard, route, self._notes, in_private=state.is_private),)
+        if isinstance(fact, MessageReceived) and route is not None:
+            said = quieting.decide(fact.text, route, state, self.frame.contact)
+            if said is not None:
+                return said
         if isinstance(fact, MessageReceived) and self._pairing is not None and route is not None:
             found = await self._pairing.decide(heard, route, state)
             if found is not None:

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from brain.contacts import Contact
 from brain.hold import Pace
 from brain.parts import Heard
+from brain.quieting import hours_of
 from brain.state import LaneState
 from gateway.events import (
     ActionProgressed,
@@ -41,11 +42,12 @@ def _due(item: Heard, who: Contact, quiet: datetime | None, pace: Pace) -> datet
 
 def _quiet_until(state: LaneState, who: Contact, now: datetime, pace: Pace) -> datetime | None:
     """None too while the person is there all the same: they have just written."""
-    if who.quiet_hours is None or not state.is_private:
+    hours = hours_of(state, who)
+    if hours is None or not state.is_private:
         return None
     if state.recent and now - state.recent[-1].at < timedelta(seconds=pace.awake_seconds):
         return None
-    return who.quiet_hours.until(now, ZoneInfo(who.timezone))
+    return hours.until(now, ZoneInfo(who.timezone))
 
 
 def is_a_step_by_mail(heard: tuple[Heard, ...], state: LaneState) -> bool:

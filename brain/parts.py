@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from brain.entries import Act, Decided, Recalled, Remind, Speak, Steer, Summarised
+from brain.entries import Act, Decided, Quieten, Recalled, Remind, Speak, Steer, Summarised
 from brain.quoting import TEXT_SHOWN
 from brain.working import ActionView
 from gateway.addresses import Address, Route
@@ -118,6 +118,7 @@ class Share(Record, frozen=True, kw_only=True):
     joined: list[str] = []
     summary: Summarised | None = None
     reminders: list[Reminder] = []
+    quiet: Quieten | None = None
 
 
 class LaneFrozen(Record, frozen=True, kw_only=True):
@@ -158,3 +159,4 @@ class LaneFrozen(Record, frozen=True, kw_only=True):
     reminders: list[Reminder] = []
     reminders_made: int = 0
     reminders_fired: int = 0
+    quiet: Quieten | None = None

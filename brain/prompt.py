@@ -13,7 +13,20 @@ from zoneinfo import ZoneInfo
 from brain import files, reminding, schema, schema_words
 from brain.contacts import Contact
 from brain.emission import ref_of
-from brain.entries import Act, Decision, React, Recalled, Remind, Speak, Steer, Summarised, Unremind, Wait, Withdraw
+from brain.entries import (
+    Act,
+    Decision,
+    Quieten,
+    React,
+    Recalled,
+    Remind,
+    Speak,
+    Steer,
+    Summarised,
+    Unremind,
+    Wait,
+    Withdraw,
+)
 from brain.parts import Exchange, Heard
 from brain.quoting import TEXT_SHOWN, indented, one_line, shortened, told_apart
 from brain.state import LaneState, Turn
@@ -173,7 +186,7 @@ def _call(decision: Decision, state: LaneState, zone: ZoneInfo) -> tuple[str, di
             return "remind", {"text": text, "at": at.astimezone(zone).isoformat(timespec="minutes")}
         case Unremind(label=label):
             return "remind", {"cancel": label}
-        case Withdraw():
+        case Withdraw() | Quieten():
             return None
 
 

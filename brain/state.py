@@ -21,6 +21,7 @@ from brain.entries import (
     LaneEntry,
     Moved,
     Parted,
+    Quieten,
     Remind,
     Speak,
     Spent,
@@ -88,6 +89,7 @@ class LaneState:
         self.turns = 0
         self.turns_alone = 0  # since somebody last wrote
         self.timer: Timer | None = None  # of the last turn, if it chose to wait until then
+        self.quiet: Quieten | None = None  # as the person wishes, over the settings
         self.reminders: list[Reminder] = []  # open, the first due first
         self.reminders_made = self.reminders_fired = 0
         self.crashes = 0  # unclean ownings since the oldest undecided event
@@ -143,6 +145,7 @@ class LaneState:
             reminders=self.reminders,
             reminders_made=self.reminders_made,
             reminders_fired=self.reminders_fired,
+            quiet=self.quiet,
         )
 
     def thaw(self, frozen: bytes) -> None:
@@ -160,7 +163,7 @@ class LaneState:
         self.files, self._files_made = kept.files, kept.files_made
         self._identities, self._seen = Identities(kept.identities), Seen(kept.seen)
         self.carded = kept.carded
-        self.reminders = kept.reminders
+        self.reminders, self.quiet = kept.reminders, kept.quiet
         self.reminders_made, self.reminders_fired = kept.reminders_made, kept.reminders_fired
 
     # --- what may be asked -------------------------------------------------------------------------------------------
@@ -438,6 +441,8 @@ class LaneState:
                 self.actions[key].steered(
                     decision, decided.at, by_control=decided.by == "control", silently=decided.silent
                 )
+            case Quieten():
+                self.quiet = decision
             case Remind():
                 reminding.add(self, decision)
             case Unremind(label=label):

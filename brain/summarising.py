@@ -8,7 +8,20 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from brain import prompt
-from brain.entries import Act, Decision, React, Recalled, Remind, Speak, Steer, Summarised, Unremind, Wait, Withdraw
+from brain.entries import (
+    Act,
+    Decision,
+    Quieten,
+    React,
+    Recalled,
+    Remind,
+    Speak,
+    Steer,
+    Summarised,
+    Unremind,
+    Wait,
+    Withdraw,
+)
 from brain.parts import Exchange, weight_of
 from brain.quoting import indented
 from brain.state import LaneState
@@ -116,5 +129,5 @@ def _decision(decision: Decision, state: LaneState) -> str:
             return f"You looked up “{indented(query)}”."
         case Remind(text=text):
             return f"You set a reminder: {indented(text)}"
-        case Speak() | Wait() | Withdraw() | Unremind():
+        case Speak() | Wait() | Withdraw() | Unremind() | Quieten():
             return ""

@@ -16,6 +16,7 @@ from brain.entries import (
     Decided,
     Decision,
     LaneEntry,
+    Quieten,
     React,
     Recalled,
     Remind,
@@ -176,5 +177,7 @@ def _decision(decision: Decision, state: LaneState, ref: Ref) -> str:
             return f"**will remind** {by.name} at {at:%Y-%m-%d %H:%M} UTC: {text[:300]}"
         case Unremind(label=label):
             return f"**took back** reminder {label}"
+        case Quieten(hours=hours):
+            return f"**quiet hours**: {hours or 'none'}"
         case Withdraw(send=send_ref):
             return f"**withdrew** {send_ref}"

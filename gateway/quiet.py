@@ -15,6 +15,9 @@ class QuietHours(Record, frozen=True, kw_only=True):
     begin: int
     end: int
 
+    def __str__(self) -> str:
+        return f"{self.begin // 60:02}:{self.begin % 60:02}-{self.end // 60:02}:{self.end % 60:02}"
+
     def until(self, moment: datetime, zone: ZoneInfo) -> datetime | None:
         """When they end, if `moment` is in them."""
         local = moment.astimezone(zone)

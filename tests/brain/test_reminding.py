@@ -7,8 +7,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from brain import joining
 from brain.emission import emissions
-from brain.entries import Decision, Held, Remind, Speak, Taken, Unremind, Wait
+from brain.entries import Decision, Held, Parted, Quieten, Remind, Speak, Taken, Unremind, Wait
 from brain.outage import nothing_came
 from brain.parts import LaneFrozen
 from brain.prompt import events_text, live_state, request
@@ -239,6 +240,17 @@ def test_what_fired_in_a_conversation_that_has_joined_takes_none_of_ours() -> No
     )
     talk.hears(elsewhere)
     assert [reminder.text for reminder in talk.state.reminders] == ["ours"]
+
+
+def test_they_come_along_when_two_conversations_become_one_and_go_with_the_address() -> None:
+    talk, other = open_with(one("ours", NOON + 2 * HOUR)), Talk("p-bo")
+    other.says("remind me", by=BO)
+    other.decides(one("theirs", by=BO, where=route("7")), Quieten(hours=None))
+    talk.state.apply(joining.share(other.state, NOON))
+    assert [(kept.label, kept.text) for kept in talk.state.reminders] == [("r2", "theirs"), ("r1", "ours")]
+    assert talk.state.quiet == Quieten(hours=None)
+    talk.state.apply(Parted(address=BO.address, at=NOON))
+    assert [kept.text for kept in talk.state.reminders] == ["ours"]
 
 
 def test_what_was_waited_for_is_not_what_ended_the_process() -> None:

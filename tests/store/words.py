@@ -12,6 +12,7 @@ from brain.entries import (
     Carded,
     Decided,
     Held,
+    Quieten,
     Recalled,
     Remind,
     Speak,
@@ -60,6 +61,7 @@ from gateway.files import Attachment, attachment
 from gateway.journal import Emitted, Owned, Released
 from gateway.llm.model import Usage
 from gateway.outbox_state import Attempting, Closed, Deferred, OutboxState, PartSent, Queued
+from gateway.quiet import QuietHours
 from gateway.seen import erased
 from mediums.local.room import Posted, RoomState, Settled
 
@@ -212,7 +214,9 @@ def _decided(walk: Walk) -> Decided:
     heard = [item for item in state.undecided if rnd.random() < 0.8]
     decisions: list[Any] = []
     for _ in range(rnd.randrange(4)):
-        match rnd.randrange(8):
+        match rnd.randrange(9):
+            case 8:
+                decisions.append(Quieten(hours=rnd.choice([None, QuietHours(begin=1320, end=walk.n)])))
             case 7 if state.reminders and rnd.random() < 0.3:
                 decisions.append(Unremind(label=rnd.choice(state.reminders).label))
             case 7:
