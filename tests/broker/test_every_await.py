@@ -75,7 +75,9 @@ async def test_the_story_without_a_fault(on_jetstream, tmp_path):
 
 @pytest.mark.parametrize("mode", EVERY)
 async def test_a_share_of_the_points(on_jetstream, tmp_path, mode):
-    faults = (await sweeping.points(tmp_path, KNOBS, mode))[:: EVERY[mode]]
+    faults = [fault for fault in await sweeping.points(tmp_path, KNOBS, mode) if not _never_asked(fault)][
+        :: EVERY[mode]
+    ]
     _, failures = await sweeping.sweep(tmp_path, KNOBS, faults, AT_ONCE)
     assert failures == []
 
@@ -86,3 +88,8 @@ async def test_every_point(on_jetstream, tmp_path, mode):
     faults = await sweeping.points(tmp_path, KNOBS, mode)
     _, failures = await sweeping.sweep(tmp_path, KNOBS, faults, AT_ONCE)
     assert failures == []
+
+
+def _never_asked(fault):
+    """An acknowledgement that the process never gave: it still holds the entry, and keeps it to itself."""
+    return fault.mode == "lost" and fault.when == "before" and fault.label.startswith("ack")
