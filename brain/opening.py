@@ -24,7 +24,7 @@ from gateway.events import (
 def opens_at(heard: tuple[Heard, ...], state: LaneState, who: Contact, now: datetime, pace: Pace) -> datetime:
     """Of what is not decided yet, which is not empty."""
     quiet = _quiet_until(state, who, now, pace)
-    return min(_due(item, who, quiet, pace) for item in heard)
+    return min(_due(item, who, quiet, pace) if item.at <= now else now for item in heard)  # the clock was set back
 
 
 def _due(item: Heard, who: Contact, quiet: datetime | None, pace: Pace) -> datetime:

@@ -52,6 +52,13 @@ def test_progress_is_gathered_for_some_seconds(talk: Talk) -> None:
     assert opens(talk, nobody) == talk.state.undecided[-1].at
 
 
+def test_a_clock_that_is_set_back_holds_nothing_up(talk: Talk) -> None:
+    nobody = Contact(key="ana", name="Ana", role="owner")
+    talk.says("are you there?")
+    talk.now -= timedelta(hours=1)
+    assert opens(talk, nobody) == talk.now
+
+
 def test_in_quiet_hours_what_is_not_urgent_waits(talk: Talk) -> None:
     tells(talk, ActionResponded, text="all of it")
     assert opens(talk, someone()) == at(7, day=30)
