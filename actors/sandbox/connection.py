@@ -7,6 +7,7 @@ import asyncio
 import os
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -40,17 +41,15 @@ class Connection(Generic[T]):
         self._task.cancel()
         await asyncio.wait([self._task])
         self._writer.close()
-        try:
+        with suppress(OSError):  # how it ended is nothing to whoever closes it
             await self._writer.wait_closed()
-        except ConnectionError:
-            return
 
     async def _pump(self) -> None:
         wrong = ""
         try:
             while True:
                 self._on_frame(await read(self._reader, self._decoder))
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, OSError):
             pass
         except NotAFrame as error:
             wrong = str(error)
