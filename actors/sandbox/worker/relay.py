@@ -17,13 +17,18 @@ CONNECTIONS_MAX = 64
 READ_BYTES = 1 << 16
 
 
-def serve(path: str, zygote: int) -> None:
+def open_door() -> socket.socket:
+    """Before the fork: whoever asks from now on is heard, if not at once. Raises OSError."""
+    return socket.create_server(("127.0.0.1", PORT), backlog=CONNECTIONS_MAX)
+
+
+def serve(path: str, zygote: int, door: socket.socket) -> None:
     """Does not return. `path`: the host's socket."""
     die_with_parent(zygote)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
-    Relay(path, socket.create_server(("127.0.0.1", PORT), backlog=CONNECTIONS_MAX)).serve()
+    Relay(path, door).serve()
 
 
 class Side:

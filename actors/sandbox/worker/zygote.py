@@ -243,14 +243,19 @@ class Zygote:
         if self._relay is None or not self._relays_left:
             return
         self._relays_left -= 1
+        try:
+            door = relay.open_door()
+        except OSError:  # the code has taken the port itself
+            return
         zygote = os.getpid()
         self._relay_pid = os.fork()
         if self._relay_pid == 0:
             self._abandon()
             try:
-                relay.serve(self._relay, zygote)
+                relay.serve(self._relay, zygote, door)
             finally:
                 os._exit(session.FAILED)
+        door.close()
 
     def _abandon(self) -> None:
         """In the child: the zygote's sockets are not its own."""
