@@ -9,7 +9,7 @@ it is told, and a model that follows a script for each task.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -52,11 +52,13 @@ class Clock:
     def now(self) -> datetime:
         return self.at
 
-    async def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> Coroutine[Any, Any, Any]:
+        """Counted from this call, not from when it first runs: `advance` may come between."""
         woken = asyncio.Event()
         self._sleepers.append((self.at + timedelta(seconds=seconds), woken))
-        if seconds > 0:
-            await woken.wait()
+        if seconds <= 0:
+            woken.set()
+        return woken.wait()
 
     def advance(self, **span: float) -> None:
         self.at += timedelta(**span)
