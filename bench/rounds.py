@@ -223,7 +223,8 @@ async def crowd(
         found: dict[str, list[int]] = {word: [] for word in said}
         for one in telegram.shown[shown:]:
             for word in one.text.split():
-                found[word].append(one.chat)
+                if word in found:  # a status card may be among them
+                    found[word].append(one.chat)
         return found
 
     try:

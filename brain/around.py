@@ -38,16 +38,23 @@ ALONE = Alone()
 
 
 class Neighbours:
-    """`lanes` are the conversations that are open now; `reach` opens a way to an address that never wrote."""
+    """`shared` are the places that are open now, `state` is one conversation's; `reach` opens a way to an address that
+    never wrote."""
 
-    def __init__(self, contacts: Contacts, lanes: Callable[[], Sequence[LaneState]], reach: Reach) -> None:
-        self._contacts, self._lanes, self._reach = contacts, lanes, reach
+    def __init__(
+        self,
+        contacts: Contacts,
+        shared: Callable[[], Sequence[LaneState]],
+        state: Callable[[str], LaneState | None],
+        reach: Reach,
+    ) -> None:
+        self._contacts, self._shared, self._state, self._reach = contacts, shared, state, reach
 
     def actions(self, conversation: str) -> tuple[ActionView, ...]:
         if not conversation.startswith("p-"):
             return ()
-        shared = [state for state in self._lanes() if not state.is_private]
-        theirs = [a for state in shared for a in state.in_flight() if self.private(a.by.address) == conversation]
+        working = [action for state in self._shared() for action in state.in_flight()]
+        theirs = [action for action in working if self.private(action.by.address) == conversation]
         return tuple(seen_from_private(action) for action in theirs)
 
     def private(self, address: Address) -> str:
@@ -55,11 +62,11 @@ class Neighbours:
 
     def reaches(self, people: Sequence[Person]) -> dict[Address, Route]:
         keys = dict.fromkeys(self._contacts.key_of(person.address) for person in people)
-        homes = {state.conversation: state.reached for state in self._lanes() if state.is_private}
         found: dict[Address, Route] = {}
         for key in keys:
+            home = self._state(f"p-{key}")
             for address in self._contacts.addresses(key):
-                route = homes.get(f"p-{key}", {}).get(address) or self._reach(address)
+                route = (home.reached.get(address) if home else None) or self._reach(address)
                 if route is not None:
                     found[address] = route
         return found

@@ -48,6 +48,8 @@ class Contacts:
         self._in_settings = {one: Link(key=c.key, how="settings") for c in self.settings for one in c.addresses}
         self.book = book or PeopleState()
         self.unknown, self._timezone = unknown, timezone
+        self._found: tuple[PeopleState | None, int] = None, -1  # the book, and how far it was, of:
+        self._addresses: dict[str, tuple[Address, ...]] = {}
 
     def with_book(self, book: PeopleState) -> "Contacts":
         return Contacts(self.settings, self.unknown, self._timezone, book)
@@ -77,8 +79,14 @@ class Contacts:
         return learned if learned and learned.how != "settings" else self._in_settings.get(address)
 
     def addresses(self, key: str) -> tuple[Address, ...]:
-        known = dict.fromkeys((*self._in_settings, *self.book.links))
-        return tuple(address for address in known if self.link(address) and self.key_of(address) == key)
+        now = self.book, self.book.changes
+        if self._found != now:
+            self._found, self._addresses = now, {}
+            for address in dict.fromkeys((*self._in_settings, *self.book.links)):
+                if self.link(address):
+                    whose = self.key_of(address)
+                    self._addresses[whose] = (*self._addresses.get(whose, ()), address)
+        return self._addresses.get(key, ())
 
     def role_of(self, address: Address) -> Role:
         contact = self._by_key.get(self.key_of(address))

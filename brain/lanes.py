@@ -43,9 +43,15 @@ class Lanes:
     def open_now(self) -> list[Lane]:
         return [lane.result() for lane in self._lanes.values() if lane.done() and not lane.cancelled()]
 
-    def states(self) -> list[LaneState]:
-        """Of all; of those that are closed only where their people were."""
-        return [*(lane.journal.state for lane in self.open_now()), *self._closed.values()]
+    def state(self, conversation: str) -> LaneState | None:
+        """Of one that is closed only where its people were."""
+        lane = self.now(conversation)
+        return lane.journal.state if lane is not None else self._closed.get(conversation)
+
+    def shared(self) -> list[LaneState]:
+        """Of the shared places that are open now."""
+        found = (self.state(name) for name in self._lanes if name.startswith("s-"))
+        return [state for state in found if state is not None]
 
     def now(self, conversation: str) -> Lane | None:
         """If it is open now."""

@@ -76,7 +76,7 @@ class Manager:
         self._registry = Registry(broker, guard, worker, contacts, now, lambda: broker.signal(live.PEOPLE, b""))
         self._pairing = Pairing(self._registry)
         self._lanes: Lanes | None = None
-        self._around = Neighbours(contacts, self._states, reach)
+        self._around = Neighbours(contacts, self._shared, self._state, reach)
         self._settled = -1  # the changes of the book that all conversations have followed
         self._told: set[str] = set()
         self._purse = Purse(caps or Caps(), contacts.key_of, now, operator)
@@ -110,8 +110,11 @@ class Manager:
         """Those that are open now."""
         return self._lanes.open_now() if self._lanes is not None else []
 
-    def _states(self) -> list[LaneState]:
-        return self._lanes.states() if self._lanes is not None else []
+    def _shared(self) -> list[LaneState]:
+        return self._lanes.shared() if self._lanes is not None else []
+
+    def _state(self, conversation: str) -> LaneState | None:
+        return self._lanes.state(conversation) if self._lanes is not None else None
 
     # --- intake ------------------------------------------------------------------------------------------------------
 

@@ -24,7 +24,8 @@ async def test_it_is_closed_and_folded_again_at_the_next_word(tmp_path) -> None:
             await stage.hears(message(n))
             await eventually(lambda n=n: platform.texts()[-1:] == [f"echo word {n}."])
             await eventually(lambda: not stage.manager.lanes())
-        (closed,) = stage.manager._lanes.states()
+        (name,) = stage.manager._lanes.names()
+        closed = stage.manager._lanes.state(name)
         assert closed.reached == {ANA.address: route()}
         assert not closed.exchanges
         await stage.hears(message(2))  # again: it is known
