@@ -69,7 +69,7 @@ class Crew:
     def tmp(self) -> Path | None:
         """Its own `/tmp`, if it has one."""
         birth = None if self._zygote is None else self._zygote.birth
-        return None if birth is None or birth.keeper is None else Path(f"/proc/{birth.pid}/root/tmp")
+        return None if birth is None or birth.keeper is None else Path("/proc", str(birth.pid), "root", "tmp")
 
     def get(self, name: str | None) -> Session | None:
         return None if name is None else self._sessions.get(name)
