@@ -1,7 +1,6 @@
 """What can be set: the tables of config.toml as frozen values with their defaults. Reading a file is config.py's.
 
-A key is here when this version acts on it, and config.example.toml explains it. What later versions will act on stands
-in NOT_YET, so that it is refused by name and not as a typing error.
+A key is here when this version acts on it, and config.example.toml explains it.
 """
 
 import re
@@ -19,9 +18,6 @@ from gateway.addresses import Address
 from gateway.llm.model import Endpoint
 from gateway.package_names import wanted
 from gateway.quiet import QuietHours
-
-# A dotted key, or a dotted key and the values that fit a pattern.
-NOT_YET: frozenset[str] = frozenset()
 
 
 class Secret:
