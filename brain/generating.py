@@ -10,7 +10,7 @@ from datetime import datetime
 
 import msgspec
 
-from brain import files, outage, prompt, schema
+from brain import files, outage, past, prompt, schema
 from brain.entries import Decision, Prompted, Recalled
 from brain.reading import Read, read
 from brain.rights import Rights
@@ -52,7 +52,7 @@ async def generate(
     look_up: LookUp,
 ) -> Made:
     """Raises ModelError. Cancelling it cancels the model's call; what the calls before it have cost is told."""
-    context = prompt.context(turn.state, turn.heard, frame.zone)
+    context = past.context(turn.state, turn.heard, frame.zone)
     askers = turn.askers()
     sees = not askers or rights.anyone_may(askers, "see")
     request = prompt.request(frame, turn, tools, now, sees=sees)

@@ -9,8 +9,9 @@ import pytest
 from brain.entries import Speak
 from brain.lane import MAX_EVENTS, _events
 from brain.parts import Heard
-from brain.prompt import EVENTS_CHARACTERS, request
+from brain.prompt import request
 from brain.state import OVERHEARD_KEPT, LaneState, Turn
+from brain.telling import EVENTS_CHARACTERS
 from brain.tools import legal, render
 from gateway.llm.history import fitted, healed, tokens_of
 from gateway.llm.model import Message
