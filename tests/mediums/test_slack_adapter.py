@@ -176,7 +176,7 @@ async def test_sl09_a_page_that_a_person_sends_is_a_file(slack):
     inbox, page = Inbox(), b"<!DOCTYPE html><title>report</title>"
     async with receiving(slack.medium(), inbox):
         slack.ana.says("look", files=[slack.server.file(page, "report.html", "text/html")])
-        (fact,) = await inbox.has(1)
+        await inbox.has(1)
     assert list(inbox.blobs.values()) == [page]
 
 
