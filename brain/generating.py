@@ -14,8 +14,8 @@ from brain import files, outage, past, prompt, schema
 from brain.entries import Decision, Prompted, Recalled
 from brain.reading import Read, read
 from brain.rights import Rights
-from brain.state import Turn
 from brain.tools import Legal
+from brain.turn import Turn
 from gateway.llm.history import tokens_of
 from gateway.llm.model import Generation, Message, Model, Request, Usage, said, tool_call
 from gateway.record import Record, encode

@@ -11,9 +11,9 @@ from brain.contacts import Contact
 from brain.entries import Summarised
 from brain.quoting import indented
 from brain.standing import live_state
-from brain.state import Turn
 from brain.telling import events_text
 from brain.tools import Legal, render
+from brain.turn import Turn
 from gateway.llm.model import Message, Request
 
 INSTRUCTIONS = """\

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 from brain import files, reminding
 from brain.quoting import shortened, told_apart
-from brain.state import Turn
+from brain.turn import Turn
 from brain.working import ActionView
 
 ABOUT_SHOWN = 300

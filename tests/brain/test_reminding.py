@@ -10,8 +10,8 @@ import pytest
 from brain import joining
 from brain.emission import emissions
 from brain.entries import Decision, Held, Parted, Quieten, Remind, Speak, Taken, Unremind, Wait
+from brain.frozen import LaneFrozen
 from brain.outage import nothing_came
-from brain.parts import LaneFrozen
 from brain.prompt import request
 from brain.reading import Read, read
 from brain.reminding import FARTHEST, MAX_OPEN, fire, next_due
