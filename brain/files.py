@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from brain.entries import Speak
 from brain.parts import Heard
-from brain.state import LaneState, Turn
+from brain.state import LaneState
+from brain.turn import Turn
 from gateway.events import FileOffered, MessageReceived
 from gateway.files import Attachment, size_text
 

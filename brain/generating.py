@@ -10,12 +10,12 @@ from datetime import datetime
 
 import msgspec
 
-from brain import files, outage, prompt, schema
+from brain import files, outage, past, prompt, schema
 from brain.entries import Decision, Prompted, Recalled
 from brain.reading import Read, read
 from brain.rights import Rights
-from brain.state import Turn
 from brain.tools import Legal
+from brain.turn import Turn
 from gateway.llm.history import tokens_of
 from gateway.llm.model import Generation, Message, Model, Request, Usage, said, tool_call
 from gateway.record import Record, encode
@@ -52,7 +52,7 @@ async def generate(
     look_up: LookUp,
 ) -> Made:
     """Raises ModelError. Cancelling it cancels the model's call; what the calls before it have cost is told."""
-    context = prompt.context(turn.state, turn.heard, frame.zone)
+    context = past.context(turn.state, turn.heard, frame.zone)
     askers = turn.askers()
     sees = not askers or rights.anyone_may(askers, "see")
     request = prompt.request(frame, turn, tools, now, sees=sees)

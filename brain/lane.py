@@ -42,8 +42,9 @@ from brain.recalling import Recall, look_up
 from brain.reminding import LONGEST_SLEEP_SECONDS, next_due
 from brain.rights import Rights
 from brain.showing import Shows
-from brain.state import LaneState, Turn
+from brain.state import LaneState
 from brain.tools import legal
+from brain.turn import Turn
 from gateway.addresses import Address
 from gateway.clock import Now
 from gateway.events import Fact, MessageReceived, identity_of

@@ -14,8 +14,8 @@ from brain.entries import Act, Decision, React, Remind, Speak, Steer, Unremind, 
 from brain.parts import Heard
 from brain.reminding import FARTHEST, LEAST_ALONE, MAX_OPEN
 from brain.rights import Rights
-from brain.state import Turn
 from brain.tools import LISTS, REACTS, TEXT_OF, Legal, action_name
+from brain.turn import Turn
 from brain.working import ActionView
 from gateway.addresses import Address, Route
 from gateway.events import ControlPressed, MessageReceived, Person, TimerFired, identity_of

@@ -7,11 +7,14 @@ import msgspec
 import pytest
 
 from brain.entries import Speak
+from brain.hearing import OVERHEARD_KEPT
 from brain.lane import MAX_EVENTS, _events
 from brain.parts import Heard
-from brain.prompt import EVENTS_CHARACTERS, request
-from brain.state import OVERHEARD_KEPT, LaneState, Turn
+from brain.prompt import request
+from brain.state import LaneState
+from brain.telling import EVENTS_CHARACTERS
 from brain.tools import legal, render
+from brain.turn import Turn
 from gateway.llm.history import fitted, healed, tokens_of
 from gateway.llm.model import Message
 from tests.brain.people import ANA, NOON, OWNER, Talk, frame

@@ -90,7 +90,7 @@ SLOW: dict[str, Taken] = {
         "                decisions=made.decisions,\n",
         by="seeds",
     ),
-    "a message is taken once": taken("brain.state", "return fact.identity in self._identities", "return False"),
+    "a message is taken once": taken("brain.state", "return fact.identity in self.identities", "return False"),
     "a ref is taken once": taken(
         "gateway.seen", "return (ref.batch, ref.n) <=", "return False and (ref.batch, ref.n) <="
     ),

@@ -13,7 +13,7 @@ import pytest
 
 from gateway.addresses import Route
 from gateway.files import attachment
-from gateway.settings import Secret
+from gateway.written import Secret
 from mediums.email import EmailMedium, Server, letter, trial
 from mediums.medium import Carried, OutcomeUnknown, Rejected, SurelyNotSent
 from tests.mediums.stages.email import QUICK
