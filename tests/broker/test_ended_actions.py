@@ -1,4 +1,4 @@
-"""Of an action that has ended only its log stays: nothing meets it again at a start, and it still answers for itself."""
+"""Of an action that has ended only its log stays: no start meets it again, and it still answers for itself."""
 
 import asyncio
 import contextlib
