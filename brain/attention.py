@@ -57,7 +57,8 @@ def manner(
     stranger, private = role == "stranger", fact.private
     if isinstance(fact, ControlPressed):
         return None if stranger and unknown != "reply" else Manner()
-    if stranger and (fact.robot or unknown == "ignore" or (unknown == "pair" and not private)):
+    refused = fact.robot or fact.outsider or unknown == "ignore" or (unknown == "pair" and not private)
+    if stranger and refused:
         return Manner(keep=True) if not private and known_place else None
     if stranger and unknown == "pair":
         return Manner(control=True)

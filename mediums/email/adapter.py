@@ -161,8 +161,8 @@ class EmailMedium:
         return wire.heard(raw, self._account, envelope.at)
 
     async def _with_files(self, fact: MessageReceived, enclosed: tuple[Enclosed, ...], keep: Keep) -> MessageReceived:
-        async def data(place: str) -> bytes:
-            return enclosed[int(place)].data
+        async def data(one: Found) -> bytes:
+            return enclosed[int(one.fetch)].data
 
         found = [
             Found(name=one.name, kind=one.kind, fetch=str(place), size=len(one.data))

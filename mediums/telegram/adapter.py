@@ -148,9 +148,9 @@ class TelegramMedium:
             await publish(fact)
             self._publishing_since = None
 
-    async def _fetch(self, file: str) -> bytes:
+    async def _fetch(self, found: incoming.Found) -> bytes:
         try:
-            return await self._connected().fetch(file, LARGEST_BYTES)
+            return await self._connected().fetch(found.fetch, LARGEST_BYTES)
         except CallFailed as error:
             if isinstance(error.failure, Refusal) and "too big" in error.failure.description:
                 raise incoming.NotFetched(too_large()) from None
