@@ -36,6 +36,9 @@ class NoBox:
     def __init__(self, key, emit):
         pass
 
+    def is_here(self):
+        return True
+
     async def attach(self):
         return Attached(alive=False, stateful=False, cells=())
 
