@@ -96,12 +96,11 @@ class Alone:
         return
 
     async def orphans(self) -> list[str]:
-        """At the start all that there are; a child is opened by its parent."""
+        """At the start all that have commands: of those that are over they are forgotten, and a child has none."""
         if not self._new:
             return []
         self._new = False
-        keys = [subject.removeprefix("log.act.") for subject in await self._broker.subjects("log.act.>")]
-        return [key for key in keys if "--" not in key]
+        return [subject.removeprefix("cmd.act.") for subject in await self._broker.subjects("cmd.act.>")]
 
     def left_by(self, tree: str) -> str:
         return ""

@@ -3,11 +3,13 @@
 Here is the actors' supervisor: an action whose loop fails is folded again from its journal; the others do not notice.
 An action that has ended or hibernates is let go. It is opened again when somebody asks about it, speaks to it, or
 commands it too late; one that hibernates stays claimed, because its files are on this machine, and is closed in time.
+Of one that has ended nothing stays but its log: its `cmd` is forgotten, so that a start finds only what is in flight.
 How several processes share the actions, and why no command is lost between them, is in sharing.py.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from actors import strays
@@ -193,6 +195,7 @@ class ActionHost:
             return True
         self._sleepers.note(key, state)
         await self._work.box(key, lambda happening: None).kill()  # it may have crashed just before
+        await self._forget_commands(key, state)
         return False
 
     # --- those that are held here ------------------------------------------------------------------------------------
@@ -220,7 +223,21 @@ class ActionHost:
     async def _keep_running(self, key: str, tree: Tree) -> None:
         state = await self._running.run(key, tree)
         tree.close()  # from here on nobody is given the one that has ended
+        await self._forget_commands(key, state)
         if not self._sleepers.note(key, state):
             await self._sharing.let_go(key)
         del self._trees[key]
         tree.gone(key)
+
+    async def _forget_commands(self, key: str, state: ActionState) -> None:
+        """Of one that is over and has told all of it: those that its log knows. So a start does not meet it again; what
+        comes for it later is delivered like any other."""
+        if not state.transcript.ended or state.outgoing:
+            return
+        through = state.through
+        with suppress(Unconfirmed):
+            for sequence, command in await self._after(key, through):
+                if not state.knows(command.ref):
+                    break
+                through = sequence
+            await self._broker.purge(f"cmd.act.{key}", through + 1, whole=True)
