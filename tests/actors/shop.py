@@ -190,6 +190,7 @@ class Shop:
         self.host: ActionHost
         self._box = box or self._sandbox
         self._running: asyncio.Task[None] | None = None
+        self._opened = asyncio.Event()
         self._commands = itertools.count(1)
 
     async def __aenter__(self) -> Self:
@@ -208,8 +209,10 @@ class Shop:
 
     async def open(self) -> None:
         self.folder.mkdir(exist_ok=True)
+        self._opened.clear()
         self.broker = await self._store()
         self._running = asyncio.create_task(supervise(self.broker, self._lease(), LEASE_SECONDS, self._work))
+        await self._opened.wait()
 
     async def _store(self) -> Broker:
         return SqliteBroker(self.folder / "store.db")
@@ -246,6 +249,7 @@ class Shop:
             blob=self.broker.get_blob,
         )
         self.host = ActionHost(self.broker, guard, "tests", work, self._sharing(guard))
+        self._opened.set()
         await self.host.run()
 
     def _sandbox(self, key: str, emit: Callable[[Happening], None]) -> Box:
