@@ -57,6 +57,7 @@ class TelegramMedium:
 
     name = wire.MEDIUM
     repeatable = False
+    may_come_back = False
     files_with_text = False
 
     def __init__(self, token: str, api_base: str = "https://api.telegram.org", pace: Pace | None = None) -> None:
