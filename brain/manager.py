@@ -16,6 +16,7 @@ from brain.entries import LaneEntry
 from brain.hold import Pace
 from brain.lane import Lane
 from brain.lanes import Lanes
+from brain.means import Means
 from brain.pairing import Pairing
 from brain.purse import Caps, Purse
 from brain.recalling import Recall
@@ -230,21 +231,21 @@ class Manager:
         journal = Journal(self._broker, f"log.lane.{conversation}", state, LaneEntry, self._guard, self._worker)
         await journal.open()
         who = self._contacts.with_key(conversation.removeprefix("p-")) or _someone(conversation)
-        return Lane(
-            journal,
-            prompt.Frame(self._assistant, who, conversation.startswith("s-"), self._by_schema),
-            self._model,
-            Shows(self._tell),
-            self._pace,
-            self._now,
-            self._operator,
-            self._contacts.rights(conversation),
-            self._notes,
-            self._recall,
-            self._pairing,
-            self._around,
-            self._purse,
+        means = Means(
+            frame=prompt.Frame(self._assistant, who, conversation.startswith("s-"), self._by_schema),
+            model=self._model,
+            shows=Shows(self._tell),
+            pace=self._pace,
+            now=self._now,
+            operator=self._operator,
+            rights=self._contacts.rights(conversation),
+            notes=self._notes,
+            recall=self._recall,
+            pairing=self._pairing,
+            around=self._around,
+            purse=self._purse,
         )
+        return Lane(journal, means)
 
 
 def _someone(conversation: str) -> Contact:

@@ -1,7 +1,7 @@
 """What people are told when the model gives nothing, and when a message cannot be dealt with. Pure."""
 
 from brain.entries import Decision, Speak, Wait
-from brain.state import Turn
+from brain.turn import Turn
 from gateway.events import ActionEnded, ActionResponded, ClarificationRequested, MessageReceived, TimerFired
 from gateway.llm.model import ModelError
 

@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo
 
 from brain.entries import Decision, Speak, Steer
 from brain.parts import Spending
-from brain.state import LaneState, Turn
+from brain.state import LaneState
+from brain.turn import Turn
 from gateway.addresses import Address
 from gateway.clock import Now
 from gateway.events import MessageReceived, Person

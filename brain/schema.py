@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from brain.schema_words import KINDS, NOT_SAID, SILENT, TELL, Item, items, messages, work_names
-from brain.state import Turn
 from brain.tools import TEXT_OF, Legal
+from brain.turn import Turn
 from gateway.llm.model import Generation, RawCall, Request
 from gateway.record import Record, encode
 

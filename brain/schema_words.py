@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from brain.entries import Speak
 from brain.parts import Heard
 from brain.quoting import indented, one_line, shortened
-from brain.state import Turn
 from brain.tools import Kind, Legal
+from brain.turn import Turn
 from brain.working import ActionView
 from gateway.events import (
     ActionAnswered,

@@ -37,10 +37,14 @@ def main() -> None:
 @click.option("--listen", default="127.0.0.1:0", show_default=True, help="Where the page is.")
 def demo(plain: bool, data: Path | None, model: str | None, pace: float, listen: str) -> None:
     """A conversation that can be tried at once, without any account or key."""
-    from frontdesk.demo.tour import Options, run
+    from frontdesk.demo.stage import DemoFailed, Options
+    from frontdesk.demo.tour import run
 
     options = Options(plain=plain, data=data, model=model, pace_seconds=pace, listen=listen)
-    sys.exit(asyncio.run(run(options)))
+    try:
+        sys.exit(asyncio.run(run(options)))
+    except DemoFailed as error:
+        raise click.ClickException(str(error)) from error
 
 
 @main.command()

@@ -19,32 +19,34 @@ import msgspec
 from gateway.addresses import Address
 from gateway.quiet import QuietHours, quiet_hours
 from gateway.settings import (
-    BrokerUrl,
     CappedModelSettings,
+    MediumsSettings,
+    ModelSettings,
+    Settings,
+    StoreSettings,
+    Table,
+    WebSettings,
+    known_keys,
+    without_none,
+)
+from gateway.written import (
+    BrokerUrl,
     HostName,
     HostPattern,
     HttpUrl,
     Listen,
     MailAddress,
-    MediumsSettings,
-    ModelSettings,
     PackageName,
     Place,
     Secret,
-    Settings,
-    StoreSettings,
-    Table,
-    WebSettings,
     broker_url,
     duration,
     host_name,
     host_pattern,
     http_url,
-    known_keys,
     mail_address,
     package_name,
     place,
-    without_none,
 )
 
 _MEDIUMS = ("telegram", "slack", "email", "web", "terminal")
@@ -263,7 +265,7 @@ def _timezone(text: str) -> ZoneInfo:
 
 
 def _unknown(keys: Iterable[str], key: str, where: str) -> str:
-    near = difflib.get_close_matches(key, sorted(keys), 1)
+    near = difflib.get_close_matches(key, sorted(name for name in keys if name.isidentifier()), 1)
     if near:
         return f"there is no such key: did you mean {near[0] if where.startswith('[[') else _join(where, near[0])}?"
     tables = [f"[{known.rpartition('.')[0]}]" for known in known_keys() if known.endswith(f".{key}")]

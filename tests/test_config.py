@@ -12,17 +12,8 @@ from gateway.addresses import Address
 from gateway.config import ConfigError, load
 from gateway.llm.model import Endpoint
 from gateway.record import decode, encode
-from gateway.settings import (
-    HttpUrl,
-    Listen,
-    ModelSettings,
-    Secret,
-    Settings,
-    WebSettings,
-    all_secrets,
-    endpoints,
-    known_keys,
-)
+from gateway.settings import ModelSettings, Settings, WebSettings, all_secrets, endpoints, known_keys
+from gateway.written import HttpUrl, Listen, Secret
 
 EXAMPLE = Path(__file__).parent.parent / "config.example.toml"
 ENVIRON = {"TOKEN": "123:tok", "KEY": "sk-key", "EMPTY": ""}

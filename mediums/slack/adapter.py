@@ -47,6 +47,7 @@ class SlackMedium:
 
     name = wire.MEDIUM
     repeatable = False
+    may_come_back = False
     files_with_text = False
 
     def __init__(
@@ -145,16 +146,17 @@ class SlackMedium:
             self._remember(fact)
         await envelope.acknowledge()
 
-    async def _fetch(self, where: str) -> bytes:
+    async def _fetch(self, found: incoming.Found) -> bytes:
         """By its address, or by the id of a file of which Slack tells no more yet."""
-        client = await self._connected()
+        client, where = await self._connected(), found.fetch
         try:
             address = where if "://" in where else await client.file_address(where)
             kind, data = await client.fetch(address, LARGEST_BYTES)
         except CallFailed as error:
             log.warning("%s: a file could not be fetched: %s", self.account, error)
             raise incoming.NotFetched("Slack did not hand it over; please send it again") from None
-        if kind == "text/html" and data[:200].lstrip().lower().startswith((b"<!doctype html", b"<html")):
+        is_page = kind == "text/html" and data[:200].lstrip().lower().startswith((b"<!doctype html", b"<html"))
+        if is_page and not (found.kind == "text/html" and found.size == len(data)):
             log.warning(
                 "%s: instead of a file Slack sent its page to sign in: add the scope files:read to the app, under "
                 "OAuth & Permissions, and reinstall it",
@@ -169,6 +171,8 @@ class SlackMedium:
         if envelope.kind == "interactive" and payload.get("type") == "block_actions":
             pressed = self._pressed(payload, me)
             return wire.Heard(pressed) if pressed else None
+        if payload.get("type") == "app_rate_limited":
+            log.warning("%s: Slack held back events of the last minute: more than 30,000 an hour came", self.account)
         if envelope.kind != "events_api":
             return None
         try:

@@ -113,6 +113,8 @@ class Client:
                 mrkdwn=True,
                 parse="none",
                 link_names=False,
+                unfurl_links=False,  # Slack would fetch an address that a model was talked into
+                unfurl_media=False,
             )
             return str(answer["ts"])
 

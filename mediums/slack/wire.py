@@ -166,6 +166,7 @@ def _said(spoken: _Spoken, payload: Payload, me: Me, profiles: Profiles, memory:
         in_thread=spoken.thread is not None and not spoken.direct,
         edited=before is not None,
         before=before or "",
+        outsider=team != me.team or known is None or known.guest,
     )
     return Heard(fact, files)
 
@@ -261,11 +262,13 @@ def _spoken(payload: Payload, me: Me) -> _Spoken | None:
     if message["user"] == me.user or message.get("bot_id") or message.get("bot_profile"):
         return None
     edit = (message.get("edited") or {}).get("ts")
+    if changed and not edit:
+        return None  # a preview, or the count of a thread: no person has changed it
     return _Spoken(
         message=message,
         channel=str(event["channel"]),
         direct=event.get("channel_type") == "im" or str(event["channel"]).startswith("D"),
-        version=str(edit or (event["ts"] if changed else "0")),
+        version=str(edit or "0"),
         before=event.get("previous_message") or {} if changed else None,
     )
 

@@ -57,6 +57,7 @@ class TelegramMedium:
 
     name = wire.MEDIUM
     repeatable = False
+    may_come_back = False
     files_with_text = False
 
     def __init__(self, token: str, api_base: str = "https://api.telegram.org", pace: Pace | None = None) -> None:
@@ -148,9 +149,9 @@ class TelegramMedium:
             await publish(fact)
             self._publishing_since = None
 
-    async def _fetch(self, file: str) -> bytes:
+    async def _fetch(self, found: incoming.Found) -> bytes:
         try:
-            return await self._connected().fetch(file, LARGEST_BYTES)
+            return await self._connected().fetch(found.fetch, LARGEST_BYTES)
         except CallFailed as error:
             if isinstance(error.failure, Refusal) and "too big" in error.failure.description:
                 raise incoming.NotFetched(too_large()) from None

@@ -33,6 +33,7 @@ UPDATES = ("message", "edited_message", "message_reaction", "callback_query")
 PRESS_BYTES = 64  # of callback_data: https://core.telegram.org/bots/api#inlinekeyboardbutton
 
 _TAG = re.compile(r"<[^>]+>")
+_REPLY_IS_GONE = re.compile(r"\brepl(y|ied)\b.*\bnot found\b")  # its words have changed more than once
 
 
 # --- what arrives ----------------------------------------------------------------------------------------------------
@@ -85,7 +86,9 @@ def heard(update: Payload, me: Me, before: Said | None) -> Heard | None:
     route = _route(message, me)
     said = Said(text=own, files=tuple(_unique(message)), thread=route.thread)
     key, edited = message_key(update), "edited_message" in update
-    if edited and before is not None and (before.text.strip(), before.files) == (own.strip(), said.files):
+    moved = "location" in message  # a live one is told every few seconds, and is no new word
+    same = before is not None and (before.text.strip(), before.files) == (own.strip(), said.files)
+    if edited and (same or moved):
         return Heard(fact=None, key=key, said=said)
     text, quoted = words.forwarded(message, own), words.context(message, me)
     private = message["chat"]["type"] == "private"
@@ -326,7 +329,7 @@ def mended(call: Call, failure: Failure) -> Call | None:
     description = failure.description.lower()
     if isinstance(call, SendMessage) and call.html is not None and "can't parse entities" in description:
         return _replaced(call, html=None)
-    if call.reply_to is not None and "message to be replied not found" in description:
+    if call.reply_to is not None and _REPLY_IS_GONE.search(description):
         return _replaced(call, reply_to=None)
     if failure.migrate_to is not None and failure.migrate_to != call.chat:
         return _replaced(call, chat=failure.migrate_to, reply_to=None)

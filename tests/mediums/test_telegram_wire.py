@@ -160,6 +160,12 @@ def test_tg05_two_edits_in_one_second_are_two():
     assert first.identity == again.identity
 
 
+def test_tg05_a_live_location_that_moves_is_no_new_word():
+    live = {"location": {"latitude": 1.5, "longitude": 2.5, "live_period": 900}}
+    assert fact(text=None, **live).text == "[location 1.5, 2.5]"
+    assert wire.heard(update("edited_message", text=None, edit_date=90, **live), ME, None).fact is None
+
+
 def test_tg05_an_update_without_a_message_is_nothing():
     assert wire.heard({"update_id": 1, "poll": {"id": "1"}}, ME, None) is None
 

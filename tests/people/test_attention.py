@@ -36,6 +36,16 @@ async def test_a_robot_must_call_by_name_and_a_strange_one_is_passed_over(tmp_pa
         assert not here.model.requests
 
 
+@pytest.mark.parametrize("unknown", ["reply", "pair"])
+async def test_who_does_not_belong_to_the_workspace_is_refused_also_where_strangers_are_answered(tmp_path, unknown):
+    async with town(tmp_path / "db", hello, unknown=unknown) as here:
+        await here.says(STRANGER, "list customers", outsider=True)
+        await here.says(OWNER, "hello", outsider=True)
+        await here.settled()
+        assert len(here.model.requests) == 1, "a contact is one wherever they come from"
+        assert await here.told(STRANGER.user) == []
+
+
 async def test_who_is_not_trusted_cannot_keep_it_busy_without_end(tmp_path):
     clock = Clock()
     async with town(tmp_path / "db", hello, clock=clock) as here:

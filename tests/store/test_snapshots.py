@@ -14,8 +14,9 @@ from brain import prompt
 from brain.contacts import Contact
 from brain.entries import LaneEntry
 from brain.rights import Rights
-from brain.state import LaneState, Turn
+from brain.state import LaneState
 from brain.tools import legal
+from brain.turn import Turn
 from gateway.journal import Folding
 from gateway.outbox_state import Entry as OutboxEntry
 from gateway.outbox_state import OutboxState
