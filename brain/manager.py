@@ -24,6 +24,7 @@ from brain.registry import Registry
 from brain.showing import Shows, Tell
 from brain.state import LaneState
 from gateway import live
+from gateway.addresses import Route
 from gateway.broker.protocol import Broker
 from gateway.clock import Now
 from gateway.events import (
@@ -34,6 +35,7 @@ from gateway.events import (
     MessageDeleted,
     MessageReacted,
     MessageReceived,
+    PlaceMoved,
     SendClosed,
     TimerFired,
 )
@@ -121,7 +123,7 @@ class Manager:
 
     async def _take(self, data: bytes, lanes: Lanes) -> None:
         try:
-            fact: Fact | ChangePeople = decode(data, Fact | ChangePeople)
+            fact: Fact | ChangePeople | PlaceMoved = decode(data, Fact | ChangePeople | PlaceMoved)
         except Undecodable as error:
             self._operator(f"A stored fact cannot be read and is set aside: {error}")
             return
@@ -129,6 +131,8 @@ class Manager:
             case ChangePeople():
                 await self._registry.carry_out(fact)
                 await self._settle(lanes)
+            case PlaceMoved():
+                await self._registry.move(fact)
             case MessageReceived() | ControlPressed():
                 await self._hear(fact, lanes)
             case MessageDeleted() | MessageReacted():
@@ -154,12 +158,12 @@ class Manager:
             await self._settle(lanes)
         contact = self._contacts.of(fact)
         fact = replace(fact, author=replace(fact.author, name=self._contacts.name_of(contact)))
-        conversation = conversation_of(fact, contact)
+        conversation = conversation_of(fact, contact, self._contacts.book)
         how = manner(
             fact,
             contact.role,
             self._contacts.unknown(fact.route.medium),
-            ambient=f"{fact.route.medium}:{fact.route.place}" in self._ambient,
+            ambient=self._is_ambient(fact.route),
             known_place=conversation in lanes,
             about_code=self._registry.is_about(fact),
         )
@@ -168,9 +172,14 @@ class Manager:
         if how is not None:
             await self._deliver(fact, conversation, how, lanes)
 
+    def _is_ambient(self, route: Route) -> bool:
+        """Under the name that it has, or had when it was set."""
+        names = {route.place, self._contacts.book.place(route.account, route.place)}
+        return any(f"{route.medium}:{name}" in self._ambient for name in names)
+
     async def _note(self, fact: MessageDeleted | MessageReacted, lanes: Lanes) -> None:
         """What was done to a message: known where that was said, and it opens no conversation."""
-        conversation = conversation_of(fact, self._contacts.of(fact))
+        conversation = conversation_of(fact, self._contacts.of(fact), self._contacts.book)
         if conversation in lanes:
             await self._deliver(fact, conversation, Manner(), lanes)
 
