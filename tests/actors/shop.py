@@ -10,7 +10,7 @@ it is told, and a model that follows a script for each task.
 import asyncio
 import itertools
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -183,7 +183,7 @@ class Shop:
     ) -> None:
         self.folder, self.limits = folder, limits
         self.model, self.clock = model or ScriptedModel(), clock or Clock()
-        self.primitives: Mapping[str, Primitive] = {one.method: one for one in primitives}
+        self.primitives: dict[str, Primitive] = {one.method: one for one in primitives}
         self.notices: list[str] = []
         self.notes: Callable[[Person, str], Awaitable[tuple[str, ...]]] = _no_notes
         self.broker: Broker
