@@ -24,6 +24,7 @@ from brain.registry import Registry
 from brain.showing import Shows, Tell
 from brain.state import LaneState
 from gateway import live
+from gateway.addresses import Route
 from gateway.broker.protocol import Broker
 from gateway.clock import Now
 from gateway.events import (
@@ -34,6 +35,7 @@ from gateway.events import (
     MessageDeleted,
     MessageReacted,
     MessageReceived,
+    PlaceMoved,
     SendClosed,
     TimerFired,
 )
@@ -80,7 +82,9 @@ class Manager:
         self._around = Neighbours(contacts, self._shared, self._state, reach)
         self._settled = -1  # the changes of the book that all conversations have followed
         self._told: set[str] = set()
-        self._purse = Purse(caps or Caps(), contacts.key_of, now, operator)
+        caps = caps or Caps()
+        self._zone = caps.zone
+        self._purse = Purse(caps, contacts.key_of, now, operator)
 
     async def run(self) -> None:
         unwatch = self._broker.watch(live.AGAIN, self._show_again)
@@ -121,7 +125,7 @@ class Manager:
 
     async def _take(self, data: bytes, lanes: Lanes) -> None:
         try:
-            fact: Fact | ChangePeople = decode(data, Fact | ChangePeople)
+            fact: Fact | ChangePeople | PlaceMoved = decode(data, Fact | ChangePeople | PlaceMoved)
         except Undecodable as error:
             self._operator(f"A stored fact cannot be read and is set aside: {error}")
             return
@@ -129,6 +133,8 @@ class Manager:
             case ChangePeople():
                 await self._registry.carry_out(fact)
                 await self._settle(lanes)
+            case PlaceMoved():
+                await self._registry.move(fact)
             case MessageReceived() | ControlPressed():
                 await self._hear(fact, lanes)
             case MessageDeleted() | MessageReacted():
@@ -154,12 +160,12 @@ class Manager:
             await self._settle(lanes)
         contact = self._contacts.of(fact)
         fact = replace(fact, author=replace(fact.author, name=self._contacts.name_of(contact)))
-        conversation = conversation_of(fact, contact)
+        conversation = conversation_of(fact, contact, self._contacts.book)
         how = manner(
             fact,
             contact.role,
             self._contacts.unknown(fact.route.medium),
-            ambient=f"{fact.route.medium}:{fact.route.place}" in self._ambient,
+            ambient=self._is_ambient(fact.route),
             known_place=conversation in lanes,
             about_code=self._registry.is_about(fact),
         )
@@ -168,9 +174,14 @@ class Manager:
         if how is not None:
             await self._deliver(fact, conversation, how, lanes)
 
+    def _is_ambient(self, route: Route) -> bool:
+        """Under the name that it has, or had when it was set."""
+        names = {route.place, self._contacts.book.place(route.account, route.place)}
+        return any(f"{route.medium}:{name}" in self._ambient for name in names)
+
     async def _note(self, fact: MessageDeleted | MessageReacted, lanes: Lanes) -> None:
         """What was done to a message: known where that was said, and it opens no conversation."""
-        conversation = conversation_of(fact, self._contacts.of(fact))
+        conversation = conversation_of(fact, self._contacts.of(fact), self._contacts.book)
         if conversation in lanes:
             await self._deliver(fact, conversation, Manner(), lanes)
 
@@ -227,7 +238,7 @@ class Manager:
     # --- lanes -------------------------------------------------------------------------------------------------------
 
     async def _open(self, conversation: str) -> Lane:
-        state = LaneState(conversation)
+        state = LaneState(conversation, self._zone)
         journal = Journal(self._broker, f"log.lane.{conversation}", state, LaneEntry, self._guard, self._worker)
         await journal.open()
         who = self._contacts.with_key(conversation.removeprefix("p-")) or _someone(conversation)

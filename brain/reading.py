@@ -4,8 +4,6 @@ A call that cannot be taken is refused with a reason that the model can use. A c
 understood as the call.
 """
 
-import json
-import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,10 +20,10 @@ from brain.working import ActionView
 from gateway.addresses import Route
 from gateway.events import Person
 from gateway.llm.model import Generation, RawCall
+from gateway.llm.written_calls import written_calls
 from gateway.record import Record
 
 LONGEST_WAIT = timedelta(days=30)
-_FENCE = re.compile(r"^\s*(?:```(?:json|tool_call)?\s*)?(\{.*\})\s*(?:```)?\s*$", re.DOTALL)
 
 
 class Read(Record, frozen=True, kw_only=True):
@@ -48,8 +46,8 @@ def read(
     """
     text, calls = generation.text.strip(), generation.calls
     by_name = {tool.name: tool for tool in tools}
-    if not calls and (written := _written_call(text, by_name)):
-        text, calls = "", (written,)
+    if not calls and (written := written_calls(text, by_name)):
+        text, calls = "", written
     decisions: list[Decision] = []
     results: list[str] = []
     queries: list[tuple[int, str]] = []
@@ -168,18 +166,3 @@ def _action(tool: Legal, arguments: dict[str, Any], turn: Turn) -> ActionView:
     if tool.kind == "answer" and (tool.question or arguments.get("question", "")) not in action.questions:
         raise Refusal("that question is not open any more")
     return action
-
-
-def _written_call(text: str, by_name: dict[str, Legal]) -> RawCall | None:
-    found = _FENCE.match(text)
-    if not found:
-        return None
-    try:
-        value = json.loads(found[1])
-    except ValueError:
-        return None
-    name = value.get("name") or value.get("tool")
-    arguments = value.get("arguments", value.get("parameters", {}))
-    if name not in by_name or not isinstance(arguments, dict):
-        return None
-    return RawCall(name=name, arguments=json.dumps(arguments))

@@ -12,14 +12,13 @@ from frontdesk.people import Directory
 from gateway import live
 from gateway.addresses import journal_key
 from gateway.broker.protocol import Broker
-from gateway.events import MediumFact, identity_of
 from gateway.holding import Guard, Role
 from gateway.journal import publish, store_blob
 from gateway.live import LiveSignal
 from gateway.outbox import CameBack, Outbox
 from gateway.record import decode
 from gateway.settings import IMAP_PORTS, SMTP_PORTS, EmailSettings, Settings, SlackSettings
-from mediums.medium import Medium
+from mediums.medium import Medium, Told
 
 if TYPE_CHECKING:
     from mediums.email.account import Account
@@ -101,11 +100,11 @@ class Accounts:
 
         outbox = Outbox(broker, medium, guard, self._worker)
 
-        async def publish_fact(fact: MediumFact | CameBack) -> None:
+        async def publish_fact(fact: Told) -> None:
             if isinstance(fact, CameBack):
                 await outbox.take_back(fact)
             else:
-                await publish(broker, subject, fact, identity_of(fact))
+                await publish(broker, subject, fact, fact.identity)
 
         signals: asyncio.Queue[LiveSignal] = asyncio.Queue(200)
         unwatch = broker.watch(live.subject(medium.account), partial(_offer, signals))

@@ -9,13 +9,14 @@ from typing import Protocol
 
 from gateway.addresses import Route
 from gateway.cards import Card
-from gateway.events import MediumFact
+from gateway.events import MediumFact, PlaceMoved
 from gateway.files import Keep
 from gateway.live import LiveSignal
 from gateway.outbox import CameBack, Carried, OutcomeUnknown, Rejected, SurelyNotSent
 from gateway.record import Record
 
-Publish = Callable[[MediumFact | CameBack], Awaitable[None]]
+Told = MediumFact | PlaceMoved | CameBack
+Publish = Callable[[Told], Awaitable[None]]
 
 
 class Health(Record, frozen=True, kw_only=True):
@@ -73,4 +74,15 @@ class Medium(Protocol):
     def health(self) -> Health: ...
 
 
-__all__ = ["CameBack", "Carried", "Health", "Keep", "Medium", "OutcomeUnknown", "Publish", "Rejected", "SurelyNotSent"]
+__all__ = [
+    "CameBack",
+    "Carried",
+    "Health",
+    "Keep",
+    "Medium",
+    "OutcomeUnknown",
+    "Publish",
+    "Rejected",
+    "SurelyNotSent",
+    "Told",
+]

@@ -10,7 +10,7 @@ it is told, and a model that follows a script for each task.
 import asyncio
 import itertools
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -156,6 +156,8 @@ class ScriptedModel:
         return max(found, key=len)
 
     def _made(self, step: Any) -> Generation:
+        if isinstance(step, Generation):
+            return step
         calls = (step,) if isinstance(step, RawCall) else tuple(step) if isinstance(step, list) else ()
         text = step if isinstance(step, str) else ""
         return Generation(text=text, calls=calls, finish="stop", usage=self.usage, model=self.name)
@@ -183,7 +185,7 @@ class Shop:
     ) -> None:
         self.folder, self.limits = folder, limits
         self.model, self.clock = model or ScriptedModel(), clock or Clock()
-        self.primitives: Mapping[str, Primitive] = {one.method: one for one in primitives}
+        self.primitives: dict[str, Primitive] = {one.method: one for one in primitives}
         self.notices: list[str] = []
         self.notes: Callable[[Person, str], Awaitable[tuple[str, ...]]] = _no_notes
         self.broker: Broker

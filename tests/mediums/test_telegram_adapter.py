@@ -278,6 +278,11 @@ async def test_tg10_a_message_follows_its_group_to_the_new_id(telegram):
     telegram.server.script("sendMessage", moved)
     await medium.send(Route(medium="telegram", account=medium.account, place="-4518", reply_to="9"), "here", "s/1/0")
     assert telegram.server.seen_by(new) == ["here"]
+    inbox = Inbox()
+    async with receiving(medium, inbox):
+        telegram.ana.says("and here?", new)
+        moved, said = await inbox.holds(2)
+    assert (moved.old, moved.new, said.text) == ("-4518", "-1002471352452", "and here?")
 
 
 async def test_tg11_text_and_signs_go_to_the_topic(telegram):
@@ -456,8 +461,12 @@ async def test_a_slow_file_holds_up_no_other_chat(telegram):
     telegram.ana.says(None, document=telegram.server.file(b"x"))
     bo.says("hello")
     async with receiving(telegram.medium(), inbox):
-        (fact,) = await inbox.has(1)
-        assert fact.text == "hello"
+        await inbox.has(1)
+        telegram.ana.says("what do you make of it?")
+        bo.says("and later too")
+        await inbox.has(2)
+        assert inbox.texts == ["hello", "and later too"], "a chat is told in order"
+        assert len(telegram.server.unconfirmed) == 4, "what came after it is confirmed with it"
 
 
 @pytest.mark.parametrize(
