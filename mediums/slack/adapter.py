@@ -22,7 +22,7 @@ from gateway.files import LARGEST_BYTES, Keep
 from gateway.live import LiveSignal, TurnDecided
 from mediums import incoming, markup
 from mediums.medium import Carried, Health, OutcomeUnknown, Publish, SurelyNotSent
-from mediums.slack import failures, wire
+from mediums.slack import failures, outgoing, wire
 from mediums.slack.door import Door
 from mediums.slack.failures import CallFailed
 from mediums.slack.pace import Pace
@@ -211,18 +211,18 @@ class SlackMedium:
 
     def split(self, text: str) -> tuple[str, ...]:
         """At most 4000 characters each as they are sent: a longer one Slack would cut anywhere."""
-        return markup.split(text, wire.fullness)
+        return markup.split(text, outgoing.fullness)
 
     async def send(self, route: Route, text: str, key: str) -> None:
         """In channels into the thread of the route. `key` is not used."""
-        ts = await self._post(wire.message(route, text))
+        ts = await self._post(outgoing.message(route, text))
         self._threads.add((route.place, route.thread or ts))
         self._rooms.add((route.place, ts), route.thread or ts)
 
     async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None:
         """Each file is a message of its own, the text another. Until it is shared nobody has seen it."""
         (carried,) = files
-        upload = wire.upload(route, carried.file)
+        upload = outgoing.upload(route, carried.file)
         client = await self._connected()
         try:
             name = await client.store(carried.file, carried.data)
@@ -237,16 +237,16 @@ class SlackMedium:
             self._threads.add((route.place, route.thread))
 
     async def react(self, route: Route, emoji: str, key: str) -> None:
-        call = wire.reaction(route, emoji)
+        call = outgoing.reaction(route, emoji)
         try:
             await (await self._connected()).react(call)
         except CallFailed as error:
             raise failures.end(error.failure) from None
 
     async def show_card(self, route: Route, card: Card, message: str | None) -> str:
-        return await self._post(wire.card(route, card, message))
+        return await self._post(outgoing.card(route, card, message))
 
-    async def _post(self, call: wire.PostMessage) -> str:
+    async def _post(self, call: outgoing.PostMessage) -> str:
         try:
             return await (await self._connected()).post(call)
         except CallFailed as error:

@@ -24,8 +24,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from gateway.files import Attachment
 from mediums.slack import words
 from mediums.slack.failures import CONNECTING, CallFailed, Disconnected, Failure, Refusal, Unreachable, refusal
+from mediums.slack.outgoing import PostMessage, Reaction, Upload
 from mediums.slack.pace import Pace
-from mediums.slack.wire import PostMessage, Reaction, Upload
 from mediums.slack.words import Me, Payload, Profile
 
 log = logging.getLogger(__name__)
