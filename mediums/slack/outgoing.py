@@ -33,9 +33,7 @@ class PostMessage(Record, frozen=True, kw_only=True):
         """https://docs.slack.dev/reference/block-kit/blocks"""
         if self.buttons is None:
             return None
-        shown: list[Payload] = [
-            {"type": "section", "text": {"type": "mrkdwn", "verbatim": True, "text": self.text[:SECTION_LIMIT]}}
-        ]
+        shown: list[Payload] = [{"type": "section", "text": {"type": "mrkdwn", "verbatim": True, "text": self.text}}]
         if self.buttons:
             shown.append({"type": "actions", "elements": [_element(one) for one in self.buttons[:BUTTONS_LIMIT]]})
         return shown
@@ -101,7 +99,8 @@ def _channel(route: Route) -> str:
 
 def card(route: Route, shown: Card, edits: str | None) -> PostMessage:
     """Raises Rejected for a route that is not Slack's."""
-    return msgspec.structs.replace(message(route, shown.text), edits=edits, buttons=shown.buttons)
+    (text, *_) = markup.split(shown.text, lambda part: len(_mrkdwn(part)) / SECTION_LIMIT) or (shown.text,)
+    return msgspec.structs.replace(message(route, text), edits=edits, buttons=shown.buttons)
 
 
 def _mrkdwn(markdown: str) -> str:
