@@ -155,7 +155,8 @@ class Actor:
                     if not await self.drain_commands():
                         await self.respond(text, None)
                 case Rest():
-                    if self.state.phase == "hibernated" and await self._let_go():
+                    sleeps = self.state.phase == "hibernated" or self.state.start is None
+                    if sleeps and await self._let_go():
                         return
                     await self.something_happens()
                 case End():
@@ -273,6 +274,7 @@ class Actor:
     async def respond(self, text: str, call: str | None) -> None:
         assert self.state.start is not None
         ended = not self.state.start.persist
+        text = calls.within(text, calls.RESPONSE_BYTES)
         await self.append(Responded(text=text, call=call, ended=ended, at=self.work.now()))
         self.tell_parent()
 

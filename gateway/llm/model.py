@@ -5,6 +5,7 @@ that would make this module slow to import.
 """
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
@@ -137,6 +138,9 @@ class ModelError(Exception):
         self.usage = usage
 
 
+_NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+
+
 def parsed_arguments(text: str) -> tuple[str, dict[str, Any] | None]:
     """(text that is safe to send back, the arguments, or None if what the model wrote is no JSON object).
 
@@ -157,8 +161,8 @@ def _no_constant(name: str) -> None:
 
 
 def tool_call(call_id: str, name: str, arguments: str, fields: dict[str, Any] | None = None) -> dict[str, Any]:
-    """One entry of an assistant message's `tool_calls`, with its arguments made safe to send back."""
-    function = {"name": name, "arguments": parsed_arguments(arguments)[0]}
+    """One entry of an assistant message's `tool_calls`, with its name and arguments made safe to send back."""
+    function = {"name": _NO_NAME.sub("_", name)[:64] or "unnamed", "arguments": parsed_arguments(arguments)[0]}
     return {"id": call_id, "type": "function", "function": function, **(fields or {})}
 
 

@@ -61,6 +61,7 @@ class SlackMedium:
         self._client: Client | None = None
         self._people = People(self._profile, self._pace.lookup_seconds)
         self._rooms = Rooms()
+        self._chats: dict[str, str] = {}  # person -> the channel of their direct messages
         self._presses = Presses(self._whisper)
         self._trouble = "not connected to Slack yet"
         self._publishing_since: float | None = None
@@ -197,12 +198,14 @@ class SlackMedium:
 
     async def send(self, route: Route, text: str, key: str) -> None:
         """In channels into the thread of the route. `key` is not used."""
+        route = await self._opened(route)
         ts = await self._post(outgoing.message(route, text))
         self._rooms.wrote(route.place, route.thread, ts)
 
     async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None:
         """Each file is a message of its own, the text another. Until it is shared nobody has seen it."""
         (carried,) = files
+        route = await self._opened(route)
         upload = outgoing.upload(route, carried.file)
         client = await self._connected()
         try:
@@ -222,6 +225,18 @@ class SlackMedium:
             await (await self._connected()).react(call)
         except CallFailed as error:
             raise failures.end(error.failure) from None
+
+    async def _opened(self, route: Route) -> Route:
+        """With its channel, where the route leads to a person who may never have written."""
+        if not wire.is_person(route.place):
+            return route
+        if route.place not in self._chats:
+            try:
+                self._chats[route.place] = await (await self._connected()).chat_with(route.place)
+            except CallFailed as error:
+                end = failures.end(error.failure)  # opened or not, nothing was said
+                raise (SurelyNotSent(str(end)) if isinstance(end, OutcomeUnknown) else end) from None
+        return msgspec.structs.replace(route, place=self._chats[route.place])
 
     async def show_card(self, route: Route, card: Card, message: str | None) -> str:
         return await self._post(outgoing.card(route, card, message))

@@ -89,6 +89,12 @@ class Client:
             )
             return str(answer["ts"])
 
+    async def chat_with(self, user: str) -> str:
+        """The channel of the bot's direct messages with them, opened if there was none.
+        https://docs.slack.dev/reference/methods/conversations.open"""
+        async with self._failing("conversations.open"):
+            return str((await self._web.conversations_open(users=[user]))["channel"]["id"])
+
     async def react(self, reaction: Reaction) -> None:
         """https://docs.slack.dev/reference/methods/reactions.add"""
         try:

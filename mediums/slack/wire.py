@@ -21,6 +21,7 @@ MEDIUM = "slack"
 NEEDED_SCOPES = ("app_mentions:read", "chat:write", "im:history", "users:read")
 THREAD_SCOPES = ("channels:history", "groups:history", "mpim:history")
 MORE_SCOPES = {  # without them it works, but not this
+    "im:write": "write first to somebody who has not written to it",
     "files:read": "take the files that people send",
     "files:write": "send files",
     "reactions:read": "see the emojis that people put to messages",
@@ -87,6 +88,11 @@ def people(payload: Payload, me: Me) -> Iterator[str]:
     if spoken is not None:
         yield str(spoken.message["user"])
         yield from (user for user in words.mentions(spoken.message) if user != me.user)
+
+
+def is_person(place: str) -> bool:
+    """https://docs.slack.dev/reference/objects/user-object: ids of people and bots begin so, none of a channel does."""
+    return place.startswith(("U", "W"))
 
 
 def channel_of(payload: Payload) -> str:
