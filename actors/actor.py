@@ -48,6 +48,7 @@ class Actor:
         self.effects_running: set[str] = set()  # rpcs
         self.held_calls: list[CellCalled] = []  # that came while it stood still
         self.going_to_sleep = False
+        self.moved = False  # from another machine, and its model is not told yet
         self.tools = TOOLS
         self._instructions: Message | None = None
         self.purse = Purse(work.limits)  # the root's counts
@@ -154,7 +155,8 @@ class Actor:
                     if not await self.drain_commands():
                         await self.respond(text, None)
                 case Rest():
-                    if self.state.phase == "hibernated" and await self._let_go():
+                    sleeps = self.state.phase == "hibernated" or self.state.start is None
+                    if sleeps and await self._let_go():
                         return
                     await self.something_happens()
                 case End():
@@ -212,13 +214,6 @@ class Actor:
         finally:
             sleeping.cancel()
 
-    async def pause_unless_told(self, seconds: float) -> None:
-        self._inbox.attend()
-        if not self.has_mail:
-            sleeping = asyncio.ensure_future(asyncio.sleep(seconds))
-            await self._inbox.change(sleeping)
-            sleeping.cancel()
-
     async def _let_go(self) -> bool:
         """True when nothing is left to be answered: the loop ends, and the next command opens the action again."""
         if self.state.asks or self._inbox or self._wanted():
@@ -272,6 +267,7 @@ class Actor:
     async def respond(self, text: str, call: str | None) -> None:
         assert self.state.start is not None
         ended = not self.state.start.persist
+        text = calls.within(text, calls.RESPONSE_BYTES)
         await self.append(Responded(text=text, call=call, ended=ended, at=self.work.now()))
         self.tell_parent()
 

@@ -155,12 +155,13 @@ class AskAnswered(Tagged, frozen=True, kw_only=True):
 
 
 class Refused(Tagged, frozen=True, kw_only=True):
-    """A command that came when it was not legal; its sender is told."""
+    """A command that came when it was not legal; its sender is told: in `conversation`, if the action never began."""
 
     command: Ref
     verb: str
     why: str
     through: int = 0
+    conversation: str = ""
 
 
 class Notified(Tagged, frozen=True, kw_only=True):
@@ -177,16 +178,18 @@ class Offered(Tagged, frozen=True, kw_only=True):
 
 
 class Nudged(Tagged, frozen=True, kw_only=True):
-    """A word of the loop itself to its model; `empty`: which had answered nothing."""
+    """A word of the loop itself to its model; `empty`: which had answered nothing, `cut`: not to its end."""
 
     text: str
     empty: bool = False
+    cut: bool = False
 
 
 class SandboxLost(Tagged, frozen=True, kw_only=True):
-    """The sandbox is gone; `text` tells the model what went with it."""
+    """The sandbox is gone; `text` tells the model what went with it. `moved`: its files too, with their machine."""
 
     text: str
+    moved: bool = False
 
 
 class EffectStarted(Tagged, frozen=True, kw_only=True):
@@ -220,10 +223,12 @@ class Hibernated(Tagged, frozen=True, kw_only=True):
 
 
 class Woken(Tagged, frozen=True, kw_only=True):
-    """`text` tells the model what is there again and what is not; `session` says that there is a stateful one."""
+    """`text` tells the model what is there again and what is not; `session` says that there is a stateful one.
+    `moved`: its files are gone with their machine."""
 
     text: str
     session: bool = False
+    moved: bool = False
 
 
 class Closed(Tagged, frozen=True, kw_only=True):

@@ -3,11 +3,13 @@
 Here is the actors' supervisor: an action whose loop fails is folded again from its journal; the others do not notice.
 An action that has ended or hibernates is let go. It is opened again when somebody asks about it, speaks to it, or
 commands it too late; one that hibernates stays claimed, because its files are on this machine, and is closed in time.
+Of one that has ended nothing stays but its log: its `cmd` is forgotten, so that a start finds only what is in flight.
 How several processes share the actions, and why no command is lost between them, is in sharing.py.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from actors import strays
@@ -54,7 +56,7 @@ class ActionHost:
                 await self._adopt()
                 if self._sharing.several:
                     group.create_task(self._adopt_forever(), name="adopt")
-                group.create_task(self._sleepers.wake_in_time(self._keep), name="close sessions")
+                group.create_task(self._sleepers.wake_in_time(self._open_to_close), name="close sessions")
                 async for delivery in self._sharing.commands():
                     settling = self._settle(delivery)
                     if self._sharing.several:
@@ -128,7 +130,7 @@ class ActionHost:
 
     def _look(self, key: str, taken: Callable[[], None]) -> None:
         """Another process has a command for a tree that may be ours."""
-        if key in self._sleepers:
+        if self._sleepers.is_held(key):
             self._keep(key)
         if key in self._trees:
             self._group.create_task(self._look_and_tell(key, taken), name=f"look at {key}")
@@ -149,24 +151,43 @@ class ActionHost:
             await self._adopt()
 
     async def _adopt(self) -> None:
-        for key in await self._sharing.orphans():
-            if key in self._trees or not await self._sharing.claim(key) or key in self._trees:
+        orphans = await self._sharing.orphans()
+        self._sleepers.forget_others_but(orphans)
+        for key in orphans:
+            if key in self._trees or await self._is_left(key):
+                continue
+            if not await self._sharing.claim(key) or key in self._trees:
                 continue
             self._adopting.add(key)
             try:
                 if await self._has_work(key):
                     self._keep(key)
-                elif key not in self._sleepers:
+                elif not self._sleepers.is_held(key):
                     await self._sharing.let_go(key)
             finally:
                 self._adopting.discard(key)
 
+    async def _is_left(self, key: str) -> bool:
+        """To another machine, which may come back to it."""
+        lease = self._sharing.left_by(key)
+        if not lease or self._sleepers.is_left(key, lease):
+            return bool(lease)
+        try:
+            return self._sleepers.leave(key, lease, await self._folded(key))
+        except (Undecodable, Unconfirmed):
+            return False
+
+    async def _folded(self, key: str) -> ActionState:
+        """Raises Undecodable, Unconfirmed."""
+        state = ActionState(key)
+        await fold_stored(self._broker, f"log.act.{key}", state, ActionEntry)
+        return state
+
     async def _has_work(self, key: str) -> bool:
         """Of one that is taken over: whether there is anything to do before the next command. If not, nothing of it
         runs."""
-        state = ActionState(key)
         try:
-            await fold_stored(self._broker, f"log.act.{key}", state, ActionEntry)
+            state = await self._folded(key)
         except (Undecodable, Unconfirmed):
             return True  # whoever opens it says so
         left = state.outgoing or state.asks or any(job.kind == "child" for job in state.transcript.jobs.values())
@@ -174,6 +195,7 @@ class ActionHost:
             return True
         self._sleepers.note(key, state)
         await self._work.box(key, lambda happening: None).kill()  # it may have crashed just before
+        await self._forget_commands(key, state)
         return False
 
     # --- those that are held here ------------------------------------------------------------------------------------
@@ -185,6 +207,14 @@ class ActionHost:
             work.close()
             raise
 
+    def _open_to_close(self, key: str) -> None:
+        self._sleepers.forget(key)
+        self._spawn(self._claim_to_close(key), f"close {key}")
+
+    async def _claim_to_close(self, key: str) -> None:
+        if await self._sharing.claim(key) and key not in self._trees and key not in self._adopting:
+            self._keep(key)
+
     def _keep(self, key: str) -> None:
         self._sleepers.forget(key)
         self._trees[key] = Tree()
@@ -193,7 +223,21 @@ class ActionHost:
     async def _keep_running(self, key: str, tree: Tree) -> None:
         state = await self._running.run(key, tree)
         tree.close()  # from here on nobody is given the one that has ended
+        await self._forget_commands(key, state)
         if not self._sleepers.note(key, state):
             await self._sharing.let_go(key)
         del self._trees[key]
         tree.gone(key)
+
+    async def _forget_commands(self, key: str, state: ActionState) -> None:
+        """Of one that is over and has told all of it: those that its log knows. So a start does not meet it again; what
+        comes for it later is delivered like any other."""
+        if not state.transcript.ended or state.outgoing:
+            return
+        through = state.through
+        with suppress(Unconfirmed):
+            for sequence, command in await self._after(key, through):
+                if not state.knows(command.ref):
+                    break
+                through = sequence
+            await self._broker.purge(f"cmd.act.{key}", through + 1, whole=True)

@@ -9,7 +9,8 @@ from brain import linking, noting, quieting
 from brain.entries import Decision, Speak, Steer, Wait
 from brain.parts import Heard
 from brain.rights import Rights
-from brain.state import LaneState, Turn
+from brain.state import LaneState
+from brain.turn import Turn
 from brain.working import ActionView
 from gateway.actions import IN_FLIGHT, refusal, verbs
 from gateway.addresses import Route

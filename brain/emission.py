@@ -10,14 +10,10 @@ from brain.entries import (
     Carded,
     Decided,
     Decision,
-    Quieten,
+    Inward,
     React,
-    Recalled,
-    Remind,
     Speak,
     Steer,
-    Unremind,
-    Wait,
     Withdraw,
 )
 from brain.working import ActionView
@@ -66,6 +62,8 @@ def ref_of(conversation: str, decided: Decided, place: int) -> Ref:
 
 
 def _emission(conversation: str, decided: Decided, decision: Decision, ref: Ref, number: int) -> list[Outgoing]:
+    if isinstance(decision, Inward):
+        return []
     match decision:
         case Speak(route=route, text=text, files=files):
             send = Send(
@@ -97,8 +95,6 @@ def _emission(conversation: str, decided: Decided, decision: Decision, ref: Ref,
         case Steer():
             command = _command(conversation, decided, decision, ref)
             return [Outgoing(subject=f"cmd.act.{decision.action}", ref=ref, body=command)]
-        case Wait() | Recalled() | Remind() | Unremind() | Quieten():
-            return []
 
 
 def card_emission(conversation: str, carded: Carded, action: ActionView, turn: int, number: int) -> Outgoing:

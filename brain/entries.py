@@ -113,7 +113,8 @@ class Quieten(Tagged, frozen=True, kw_only=True):
     hours: QuietHours | None
 
 
-Decision = Speak | React | Wait | Act | Steer | Withdraw | Recalled | Remind | Unremind | Quieten
+Inward = Wait | Recalled | Remind | Unremind | Quieten  # nothing leaves the conversation for these
+Decision = Speak | React | Act | Steer | Withdraw | Inward
 
 
 # --- journal entries -------------------------------------------------------------------------------------------------

@@ -10,12 +10,12 @@ from datetime import datetime
 
 import msgspec
 
-from brain import files, outage, prompt, schema
-from brain.entries import Decision, Prompted, Recalled
+from brain import files, outage, past, prompt, schema
+from brain.entries import Decision, Prompted, Recalled, Speak, Wait
 from brain.reading import Read, read
 from brain.rights import Rights
-from brain.state import Turn
 from brain.tools import Legal
+from brain.turn import Turn
 from gateway.llm.history import tokens_of
 from gateway.llm.model import Generation, Message, Model, Request, Usage, said, tool_call
 from gateway.record import Record, encode
@@ -41,6 +41,26 @@ class Made(Record, frozen=True, kw_only=True):
     prompt: Prompted | None = None
 
 
+class _Asking:
+    """The model, for one turn; `usage` is what its answers have cost together."""
+
+    def __init__(self, model: Model, on_spent: OnSpent) -> None:
+        self._model, self._on_spent = model, on_spent
+        self.usage, self.name = Usage(usd=0.0), model.name
+
+    async def __call__(self, request: Request) -> Generation:
+        """Raises ModelError. When it is cancelled, or fails, what was answered before is told as spent."""
+        answered = False
+        try:
+            generation = await self._model.generate(request, self._on_spent)
+            answered = True
+        finally:
+            if not answered and self.usage.prompt_tokens:
+                self._on_spent(self.name, self.usage)
+        self.usage, self.name = _sum(self.usage, generation.usage), generation.model
+        return generation
+
+
 async def generate(
     model: Model,
     frame: prompt.Frame,
@@ -51,48 +71,61 @@ async def generate(
     rights: Rights,
     look_up: LookUp,
 ) -> Made:
-    """Raises ModelError. Cancelling it cancels the model's call; what the calls before it have cost is told."""
-    context = prompt.context(turn.state, turn.heard, frame.zone)
+    """Raises ModelError. Cancelling it cancels the model's call."""
+    context = past.context(turn.state, turn.heard, frame.zone)
     askers = turn.askers()
     sees = not askers or rights.anyone_may(askers, "see")
     request = prompt.request(frame, turn, tools, now, sees=sees)
-    prompted = _prompted(request)
+    ask, prompted = _Asking(model, on_spent), _prompted(request)
     decisions: list[Decision] = []
-    usage, name, why = Usage(usd=0.0), model.name, ""
-    mends = looks = 0
+    why, mends, looks = "", 0, 0
     while True:
-        try:
-            generation = await model.generate(request, on_spent)
-        except BaseException:
-            if usage.prompt_tokens:
-                on_spent(name, usage)
-            raise
-        usage, name = _sum(usage, generation.usage), generation.model
-        answered = generation.text
+        generation = answer = await ask(request)
         if frame.by_schema:
-            generation = schema.understood(generation, turn, tools)
+            if (narrower := schema.doubted(answer, request, turn, tools)) is not None:
+                answer = await ask(narrower)
+            generation = schema.understood(answer, turn, tools)
         found = read(generation, tools, turn, context, rights, now.astimezone(frame.zone))
         looked_up = [await look_up(query) for _, query in found.queries] if looks < MAX_LOOKS else []
-        decisions += [*looked_up, *found.decisions]
-        nothing = all(isinstance(decision, Recalled) for decision in decisions)
+        decisions = _together(decisions, [*looked_up, *found.decisions])
         if looked_up and not found.refused:
             looks += 1
-        elif found.refused or found.queries or nothing:
+        elif found.refused or found.queries or _is_nothing(decisions):
             why = "; ".join(text for text in found.results if text not in ("", "Done.")) or NO_USE
             mends += 1
         else:
             break
         if mends > MAX_MENDS:
+            decisions = [one for one in decisions if not _is_beside(one)] if found.refused else decisions
             break
         results = _with(found, [one.found for one in looked_up] or [ENOUGH] * len(found.queries))
-        if frame.by_schema:
-            more = [said(answered or "{}", []), {"role": "user", "content": "\n".join(results) or NO_SHAPE}]
-        else:
-            more = _fed_back(generation, found, results, looks + mends)
+        more = _told_as_text(answer, results) if frame.by_schema else _fed_back(answer, found, results, looks + mends)
         request = msgspec.structs.replace(request, messages=[*request.messages, *more])
-    made = (*decisions, *outage.nothing_came(turn)) if nothing else tuple(decisions)
-    made = (*files.not_taken(turn), *made)
-    return Made(decisions=made, model=name, usage=usage, why=why, prompt=prompted)
+    more_words = outage.nothing_came(turn) if _is_nothing(decisions) else ()
+    if found.refused and not more_words:
+        more_words = outage.not_all(turn, decisions)
+    made = (*files.not_taken(turn), *decisions, *more_words)
+    return Made(decisions=made, model=ask.name, usage=ask.usage, why=why, prompt=prompted)
+
+
+def _together(before: list[Decision], new: list[Decision]) -> list[Decision]:
+    """Nothing twice, however often the model says it. Words beside a call that was refused stand only until others are
+    said: they may tell of what was not done."""
+    if any(isinstance(one, Speak | Wait) for one in new):
+        before = [one for one in before if not _is_beside(one)]
+    decisions = list(before)
+    for one in new:
+        if one not in decisions:
+            decisions.append(one)
+    return decisions
+
+
+def _is_beside(decision: Decision) -> bool:
+    return isinstance(decision, Speak) and not decision.by_tool
+
+
+def _is_nothing(decisions: list[Decision]) -> bool:
+    return all(isinstance(decision, Recalled) for decision in decisions)
 
 
 def _prompted(request: Request) -> Prompted:
@@ -112,6 +145,10 @@ def _with(found: Read, looked_up: list[str]) -> list[str]:
     return results
 
 
+def _told_as_text(answer: Generation, results: list[str]) -> list[Message]:
+    return [said(answer.text or "{}", []), {"role": "user", "content": "\n".join(results) or NO_SHAPE}]
+
+
 def _fed_back(generation: Generation, found: Read, results: list[str], rounds: int) -> list[Message]:
     if not found.calls:
         text = results[0] if results else NUDGE
@@ -122,7 +159,8 @@ def _fed_back(generation: Generation, found: Read, results: list[str], rounds: i
         {"role": "tool", "tool_call_id": call["id"], "content": text}
         for call, text in zip(calls, results, strict=False)
     ]
-    return [said(generation.text, calls, generation.fields), *answers]
+    more = [{"role": "user", "content": text} for text in results[len(calls) :]]
+    return [said(generation.text, calls, generation.fields), *answers, *more]
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

@@ -11,7 +11,7 @@ from typing import Any
 
 from brain.emission import emissions
 from brain.entries import Decided, LaneEntry, Spent, Summarised, Taken
-from brain.parts import LaneFrozen
+from brain.frozen import LaneFrozen
 from gateway import views
 from gateway.addresses import Address
 from gateway.broker.protocol import Stored

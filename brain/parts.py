@@ -1,6 +1,6 @@
 """What a lane's state is made of: shapes alone, nothing decided here. Its snapshot is one of them."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 import msgspec
 
@@ -9,8 +9,6 @@ from brain.quoting import TEXT_SHOWN
 from brain.working import ActionView
 from gateway.addresses import Address, Route
 from gateway.events import Fact, Outcome, Person, Ref
-from gateway.files import Attachment
-from gateway.journal import Outgoing
 from gateway.llm.history import tokens_of
 from gateway.llm.model import Message
 from gateway.record import Record
@@ -75,8 +73,7 @@ class Spending(msgspec.Struct):
     day: str = ""
     usd: dict[str, float] = {}
 
-    def add(self, at: datetime, who: Address | None, usd: float | None) -> None:
-        day = at.astimezone(UTC).date().isoformat()
+    def add(self, day: str, who: Address | None, usd: float | None) -> None:
         if not usd or day < self.day:
             return
         if day > self.day:
@@ -119,44 +116,5 @@ class Share(Record, frozen=True, kw_only=True):
     summary: Summarised | None = None
     reminders: list[Reminder] = []
     quiet: Quieten | None = None
-
-
-class LaneFrozen(Record, frozen=True, kw_only=True):
-    """A lane's snapshot: what `LaneState` holds, name by name. Stored for ever: fields are added with defaults only."""
-
-    undecided: list[Heard]
-    overheard: list[Heard]
-    exchanges: list[Exchange]
-    actions: list[ActionView]
-    sends: list[tuple[Ref, SendView]]
-    outgoing: list[Outgoing]
-    routes: dict[str, Route]
-    interrupts: int
-    turns: int
-    turns_alone: int
-    crashes: int
-    outage: bool
-    actions_made: int
-    live: int
-    messages: int
-    identities: bytes
-    seen: dict[str, tuple[int, int]]
-    timer: Timer | None = None
-    files: dict[str, Attachment] = {}
-    files_made: int = 0
-    carded: int = 0
-    moved: str = ""
-    left: list[Fact] = []
-    joined: list[str] = []
-    parted: list[Address] = []
-    reached: list[tuple[Address, Route]] = []
-    recent: list[Opened] = []
-    robot_turns: int = 0
-    summary: Summarised | None = None
-    spending: Spending = msgspec.field(default_factory=Spending)
-    capped: str = ""
+    overheard: list[Heard] = []
     resting: list[str] = []
-    reminders: list[Reminder] = []
-    reminders_made: int = 0
-    reminders_fired: int = 0
-    quiet: Quieten | None = None

@@ -7,24 +7,12 @@ leaves the prompt in one stride, so that the prompt's prefix stays the same in b
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from brain import prompt
-from brain.entries import (
-    Act,
-    Decision,
-    Quieten,
-    React,
-    Recalled,
-    Remind,
-    Speak,
-    Steer,
-    Summarised,
-    Unremind,
-    Wait,
-    Withdraw,
-)
+from brain import past, prompt
+from brain.entries import Summarised
 from brain.parts import Exchange, weight_of
 from brain.quoting import indented
 from brain.state import LaneState
+from brain.telling import events_text
 from gateway.addresses import Address
 from gateway.events import MessageReceived
 from gateway.llm.history import shortened
@@ -109,25 +97,8 @@ def _oldest(state: LaneState) -> Sequence[Exchange]:
 
 def _lines(exchange: Exchange, state: LaneState, frame: prompt.Frame) -> Iterator[str]:
     if exchange.heard:
-        yield prompt.events_text(exchange.heard, state, frame.zone)
-    yield from prompt.spoken(exchange, state)
+        yield events_text(exchange.heard, state, frame.zone)
+    yield from past.spoken(exchange, state)
     for decision in exchange.decided.decisions:
-        if line := _decision(decision, state):
+        if line := past.in_words(decision, state):
             yield line
-
-
-def _decision(decision: Decision, state: LaneState) -> str:
-    match decision:
-        case React(emoji=emoji):
-            return f"You put {emoji}"
-        case Act(name=name, query=query):
-            return f"You started {name}: {indented(query)}"
-        case Steer(verb=verb, action=key, text=text):
-            name = state.actions[key].name if key in state.actions else "an earlier action"
-            return f"You: {verb} {name} {indented(text)}".rstrip()
-        case Recalled(query=query):
-            return f"You looked up “{indented(query)}”."
-        case Remind(text=text):
-            return f"You set a reminder: {indented(text)}"
-        case Speak() | Wait() | Withdraw() | Unremind() | Quieten():
-            return ""

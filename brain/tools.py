@@ -12,7 +12,7 @@ import msgspec
 
 from brain.entries import Steering
 from brain.rights import Rights
-from brain.state import Turn
+from brain.turn import Turn
 from brain.working import ActionView
 from gateway.events import Person
 from gateway.llm.model import Tool

@@ -28,6 +28,7 @@ from brain.entries import (
 )
 from brain.parts import Exchange, Heard
 from brain.state import LaneState
+from brain.telling import events_text
 from brain.working import ActionView
 from frontdesk.orders import Orders
 from gateway.broker.protocol import Broker
@@ -117,7 +118,7 @@ def _is_it(item: Heard, about: str) -> bool:
 
 def _waiting(items: list[Heard], state: LaneState, frame: prompt.Frame) -> str:
     why = "the model cannot be reached" if state.outage else "the day's budget is used up" if state.capped else ""
-    return f"Not decided yet{f': {why}' if why else ''}.\n\n```\n{prompt.events_text(items, state, frame.zone)}\n```"
+    return f"Not decided yet{f': {why}' if why else ''}.\n\n```\n{events_text(items, state, frame.zone)}\n```"
 
 
 def _rules(exchange: Exchange) -> str:
@@ -134,7 +135,7 @@ def _rules(exchange: Exchange) -> str:
 
 def _turn(exchange: Exchange, state: LaneState, frame: prompt.Frame) -> str:
     decided = exchange.decided
-    heard = prompt.events_text(exchange.heard, state, frame.zone)
+    heard = events_text(exchange.heard, state, frame.zone)
     by = f"the model {decided.model}" if decided.by == "model" else f"code ({decided.by})"
     lines = [f"**Turn {decided.turn}**, decided by {by}", "", "Heard:", "", "```", heard or "(nothing new)", "```", ""]
     for n, decision in enumerate(decided.decisions):

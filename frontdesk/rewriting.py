@@ -16,7 +16,7 @@ from actors.entries import ActionEntry
 from actors.frozen import ActionFrozen
 from actors.journal import ActionState
 from brain.entries import LaneEntry
-from brain.parts import LaneFrozen
+from brain.frozen import LaneFrozen
 from brain.people import PeopleEntry, PeopleFrozen, PeopleState
 from brain.state import LaneState
 from gateway.broker.protocol import Broker, Stored

@@ -10,7 +10,6 @@ import os
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -20,33 +19,34 @@ import msgspec
 from gateway.addresses import Address
 from gateway.quiet import QuietHours, quiet_hours
 from gateway.settings import (
-    NOT_YET,
-    BrokerUrl,
     CappedModelSettings,
+    MediumsSettings,
+    ModelSettings,
+    Settings,
+    StoreSettings,
+    Table,
+    WebSettings,
+    known_keys,
+    without_none,
+)
+from gateway.written import (
+    BrokerUrl,
     HostName,
     HostPattern,
     HttpUrl,
     Listen,
     MailAddress,
-    MediumsSettings,
-    ModelSettings,
     PackageName,
     Place,
     Secret,
-    Settings,
-    StoreSettings,
-    Table,
-    WebSettings,
     broker_url,
     duration,
     host_name,
     host_pattern,
     http_url,
-    known_keys,
     mail_address,
     package_name,
     place,
-    without_none,
 )
 
 _MEDIUMS = ("telegram", "slack", "email", "web", "terminal")
@@ -155,10 +155,7 @@ class _Reader:
         values: dict[str, Any] = {}
         for key, value in raw.items():
             dotted = _join(where, key)
-            later = [entry for entry in NOT_YET if entry == dotted or fnmatchcase(f"{dotted} = {value!r}", entry)]
-            if later:
-                self.mistakes.append(f"{later[0]}: is not in this version yet: leave it out")
-            elif key not in fields:
+            if key not in fields:
                 self.mistakes.append(f"{dotted}: {_unknown(fields, key, where)}")
             else:
                 for read in self._value(fields[key].type, value, dotted):
@@ -268,8 +265,7 @@ def _timezone(text: str) -> ZoneInfo:
 
 
 def _unknown(keys: Iterable[str], key: str, where: str) -> str:
-    here = {*keys, *(later.removeprefix(f"{where}.") for later in NOT_YET)}
-    near = difflib.get_close_matches(key, sorted(name for name in here if name.isidentifier()), 1)
+    near = difflib.get_close_matches(key, sorted(name for name in keys if name.isidentifier()), 1)
     if near:
         return f"there is no such key: did you mean {near[0] if where.startswith('[[') else _join(where, near[0])}?"
     tables = [f"[{known.rpartition('.')[0]}]" for known in known_keys() if known.endswith(f".{key}")]

@@ -49,7 +49,8 @@ class MessageReceived(Tagged, frozen=True, kw_only=True):
 
     `addressed` is False for what calls nobody here. `by_name` is False where only its place makes it addressed: a
     thread that the assistant takes part in, where people speak with each other too. `robot`: no person wrote it.
-    `in_thread`: in a thread of replies, which whoever has spoken in it takes part in.
+    `in_thread`: in a thread of replies, which whoever has spoken in it takes part in. `outsider`: the platform does not
+    say that they belong to the workspace that the assistant is of; one who is no contact is not answered.
 
     An edit is a version of its own, with the new words whole; `before` is what it said until then, where that is
     known, and `edited` tells it from a message.
@@ -69,6 +70,7 @@ class MessageReceived(Tagged, frozen=True, kw_only=True):
     album: Album | None = None
     edited: bool = False
     before: str = ""
+    outsider: bool = False
 
     @property
     def message(self) -> str:
@@ -117,6 +119,17 @@ class ControlPressed(Tagged, frozen=True, kw_only=True):
     question: str = ""
     option: int | None = None
     private: bool = True
+
+
+class PlaceMoved(Tagged, frozen=True, kw_only=True):
+    """The platform gave a place another name; what was said there goes on under the new one."""
+
+    identity: str
+    medium: str
+    account: str
+    old: str
+    new: str
+    at: datetime
 
 
 Outcome = Literal["sent", "failed", "unknown", "withdrawn"]

@@ -30,7 +30,7 @@ class Found(Record, frozen=True, kw_only=True):
 
 
 async def taken(
-    files: Sequence[Found], fetch: Callable[[str], Awaitable[bytes]], keep: Keep, account: str
+    files: Sequence[Found], fetch: Callable[[Found], Awaitable[bytes]], keep: Keep, account: str
 ) -> tuple[Attachment, ...]:
     """All of them, in their order. `fetch` raises NotFetched, and stops at LARGEST_BYTES. Raises what `keep` raises."""
     gate = asyncio.Semaphore(AT_ONCE)
@@ -44,14 +44,14 @@ async def taken(
 
 
 async def _taken(
-    found: Found, place: int, fetch: Callable[[str], Awaitable[bytes]], keep: Keep, account: str, until: float
+    found: Found, place: int, fetch: Callable[[Found], Awaitable[bytes]], keep: Keep, account: str, until: float
 ) -> Attachment:
     why = found.why or _too_much(found, place)
     data = b""
     if not why:
         try:
             async with asyncio.timeout_at(until):
-                data = await fetch(found.fetch)
+                data = await fetch(found)
         except NotFetched as error:
             why = str(error)
         except TimeoutError:

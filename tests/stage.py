@@ -28,7 +28,7 @@ from tests.servers.openai import ScriptedOpenAI
 from tests.servers.telegram import BotApi
 from tests.staging import models
 from tests.staging.houses import Apart, Here, House, end_sandboxes
-from tests.staging.journals import Journals
+from tests.staging.journals import Journals, of_file, of_server
 from tests.staging.people import Screen, Someone
 from tests.staging.waiting import until
 
@@ -50,6 +50,9 @@ fallbacks = []
 
 [store]
 path = "frontdesk.db"
+
+[broker]
+url = "{broker}"
 
 [mediums.telegram]
 token = "{telegram_token}"
@@ -84,7 +87,7 @@ class Stage:
     def __init__(self, folder: Path, desk: ScriptedOpenAI, worker: ScriptedOpenAI, telegram: BotApi) -> None:
         self.folder, self.telegram = folder, telegram
         self.desk, self.worker = models.desk(desk), models.worker(worker)
-        self.journals = Journals(folder / "frontdesk.db")
+        self.journals = Journals(of_file(folder / "frontdesk.db"))
         self.notices: list[str] = []
         self.house: House
         ana, ben, gus, sam = (telegram.person(name) for name in ("Ana", "Ben", "Gus", "Sam"))
@@ -179,6 +182,7 @@ async def open_stage(
     also: tuple[str, ...] = (),
     pace: Pace = QUICK,
     primitives: tuple[Primitive, ...] = (),
+    broker: str = "sqlite",
     start: bool = True,
 ) -> AsyncIterator[Stage]:
     """With `helper` the gateway runs in this process, else in one of its own. `model` and `more` are added to the
@@ -198,6 +202,7 @@ async def open_stage(
                 ana=stage.ana.phone.id,
                 ben=stage.ben.phone.id,
                 gus=stage.gus.phone.id,
+                broker=broker,
                 model=model,
                 more=more,
                 also="".join(f', "{address}"' for address in also),
@@ -205,7 +210,11 @@ async def open_stage(
         )
         stage.house = Here(config, helper, stage.notices.append, pace, primitives) if helper else Apart(config)
         try:
-            async with stage.terminal.client, stage.page.client:
+            async with contextlib.AsyncExitStack() as stack:
+                if broker != "sqlite":
+                    stage.journals = Journals(await stack.enter_async_context(of_server(broker)))
+                for screen in (stage.terminal, stage.page):
+                    await stack.enter_async_context(screen.client)
                 watching = [asyncio.create_task(screen.watch()) for screen in (stage.terminal, stage.page)]
                 try:
                     if start:

@@ -12,18 +12,8 @@ from gateway.addresses import Address
 from gateway.config import ConfigError, load
 from gateway.llm.model import Endpoint
 from gateway.record import decode, encode
-from gateway.settings import (
-    NOT_YET,
-    HttpUrl,
-    Listen,
-    ModelSettings,
-    Secret,
-    Settings,
-    WebSettings,
-    all_secrets,
-    endpoints,
-    known_keys,
-)
+from gateway.settings import ModelSettings, Settings, WebSettings, all_secrets, endpoints, known_keys
+from gateway.written import HttpUrl, Listen, Secret
 
 EXAMPLE = Path(__file__).parent.parent / "config.example.toml"
 ENVIRON = {"TOKEN": "123:tok", "KEY": "sk-key", "EMPTY": ""}
@@ -354,14 +344,6 @@ def test_all_mistakes_come_at_once(refusal):
         len(refusal("[model]\nnaem = 1\ntemperature = 'x'\n[model.actor]\nname = 3\n[stor]\n[actors]\nmax_steps = 1.5"))
         == 5
     )
-
-
-@pytest.mark.parametrize("later", sorted(NOT_YET))
-def test_what_is_not_there_yet_is_refused_by_name(refusal, later):
-    key, given, _ = later.partition(" = ")
-    table, _, name = key.rpartition(".")
-    line = later.rpartition(".")[2] if given else f"{name} = 1"
-    assert f"{later}: is not in this version yet: leave it out" in refusal(f"[{table}]\n{line}")
 
 
 def test_a_file_that_cannot_be_read(tmp_path):

@@ -8,8 +8,9 @@ from brain.contacts import Contact
 from brain.entries import Act, Decided, Decision, Speak, Taken
 from brain.prompt import Frame
 from brain.rights import Rights
-from brain.state import LaneState, Turn
+from brain.state import LaneState
 from brain.tools import action_name
+from brain.turn import Turn
 from frontdesk.evaluation.scenario import Scenario, Work
 from gateway.addresses import Address, Route
 from gateway.events import (

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from gateway.record import Record
-from gateway.settings import Secret
+from gateway.written import Secret
 
 MEDIUM = "email"
 

@@ -62,6 +62,7 @@ class EmailMedium:
 
     name = MEDIUM
     repeatable = False
+    may_come_back = True
     files_with_text = True
 
     def __init__(
@@ -143,6 +144,8 @@ class EmailMedium:
         elif heard is not None:
             level = logging.WARNING if heard.kind in (Kind.BOUNCE, Kind.PERSON) else logging.INFO
             log.log(level, "%s: %s; it is left alone", self.account, heard.about)
+            if heard.returned is not None:
+                await publish(heard.returned)
         await mailbox.mark([uid])
 
     async def _heard(self, mailbox: "Mailbox", uid: int) -> wire.Heard | None:
@@ -161,8 +164,8 @@ class EmailMedium:
         return wire.heard(raw, self._account, envelope.at)
 
     async def _with_files(self, fact: MessageReceived, enclosed: tuple[Enclosed, ...], keep: Keep) -> MessageReceived:
-        async def data(place: str) -> bytes:
-            return enclosed[int(place)].data
+        async def data(one: Found) -> bytes:
+            return enclosed[int(one.fetch)].data
 
         found = [
             Found(name=one.name, kind=one.kind, fetch=str(place), size=len(one.data))

@@ -19,6 +19,7 @@ Payload = dict[str, Any]
 _MARKUP = re.compile(r"<([^<>]+)>")
 _ENTITY = re.compile(r"&(amp|lt|gt);")
 _CHARACTERS = {"amp": "&", "lt": "<", "gt": ">"}
+_NO_MEMBER = ("is_restricted", "is_ultra_restricted", "is_stranger", "deleted")
 _USER = re.compile(r"<@([A-Z0-9]+)(?:\|[^<>]*)?>")
 
 
@@ -33,11 +34,15 @@ class Me(Record, frozen=True, kw_only=True):
 
 
 class Profile(Record, frozen=True, kw_only=True):
-    """Of a person or a bot, as users.info tells it. `team` is their own, empty when it is not told."""
+    """Of a person or a bot, as users.info tells it. `team` is their own, empty when it is not told.
+
+    `guest`: of this workspace only in part, of another one, or not any more.
+    """
 
     name: str
     team: str = ""
     bot: bool = False
+    guest: bool = False
 
 
 Profiles = Mapping[str, Profile]
@@ -51,6 +56,7 @@ def profile(user: Payload) -> Profile:
         name=next((name for one in names if (name := one_line(one or ""))), "somebody"),
         team=user.get("team_id") or "",
         bot=bool(user.get("is_bot")) or user.get("id") == "USLACKBOT",
+        guest=any(user.get(sign) for sign in _NO_MEMBER),
     )
 
 

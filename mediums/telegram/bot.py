@@ -7,16 +7,24 @@ left from one that did, nor an outage from a refusal.
 import logging
 from typing import Any
 
-from telegram import Bot, BotCommand, InlineKeyboardButton, InlineKeyboardMarkup, ReplyParameters
+from telegram import (
+    Bot,
+    BotCommand,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    LinkPreviewOptions,
+    ReplyParameters,
+)
 from telegram.constants import ChatAction
 from telegram.error import TelegramError
 from telegram.request import BaseRequest, RequestData
 
 from mediums.telegram.failures import Failure, Unreachable, is_same
 from mediums.telegram.http import Http, RequestFailed
-from mediums.telegram.wire import SendMessage
+from mediums.telegram.outgoing import SendMessage
 
 PRESS_ANSWER = 200  # characters
+NO_PREVIEW = LinkPreviewOptions(is_disabled=True)  # Telegram would fetch an address that a model was talked into
 
 for _name in ("httpx", "httpcore", "telegram"):
     if logging.getLogger(_name).level == logging.NOTSET:  # else `gateway.logs` has decided, and hides the token
@@ -68,7 +76,14 @@ class Sender:
         mode = None if message.html is None else "HTML"
         markup = _keyboard(message)
         if message.edits is not None:
-            edit = self._bot.edit_message_text(text, message.chat, message.edits, parse_mode=mode, reply_markup=markup)
+            edit = self._bot.edit_message_text(
+                text,
+                message.chat,
+                message.edits,
+                parse_mode=mode,
+                reply_markup=markup,
+                link_preview_options=NO_PREVIEW,
+            )
             try:
                 await _honest(edit)
             except RequestFailed as error:
@@ -81,8 +96,9 @@ class Sender:
                 text,
                 parse_mode=mode,
                 message_thread_id=message.thread,
-                reply_parameters=None if message.reply_to is None else ReplyParameters(message.reply_to),
+                reply_parameters=None if message.reply_to is None else ReplyParameters(message.reply_to, None, True),
                 reply_markup=markup,
+                link_preview_options=NO_PREVIEW,
                 disable_notification=message.silent or None,
             )
         )

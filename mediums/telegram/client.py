@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 from mediums.telegram.failures import CallFailed, Failure, Refusal, Unreachable
 from mediums.telegram.http import Http, RequestFailed
-from mediums.telegram.wire import UPDATES, SendFile, SendMessage, SetReaction
+from mediums.telegram.outgoing import SendFile, SendMessage, SetReaction
+from mediums.telegram.wire import UPDATES
 from mediums.telegram.words import Me, Payload
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ class Client:
         if sent.thread is not None:
             parameters["message_thread_id"] = str(sent.thread)
         if sent.reply_to is not None:
-            parameters["reply_parameters"] = json.dumps({"message_id": sent.reply_to})
+            reply = {"message_id": sent.reply_to, "allow_sending_without_reply": True}
+            parameters["reply_parameters"] = json.dumps(reply)
         line = self._calling
         call = line.http.upload(f"{self._url}/{method}", parameters, field, sent.name, data)
         message = await self._within(line, self._call_seconds + UPLOAD_SECONDS, call)

@@ -65,7 +65,7 @@ class Http:
 
     async def upload(self, url: str, parameters: dict[str, str], field: str, name: str, data: bytes) -> Any:
         """What a method of the API answers that is given a file. Raises RequestFailed."""
-        form = aiohttp.FormData(parameters)
+        form = aiohttp.FormData(parameters, quote_fields=False)  # Telegram shows a percent sign as one
         form.add_field(field, io.BytesIO(data), filename=name)
         _, body = await self.request("POST", url, form)
         return _result(body)

@@ -1,9 +1,10 @@
 """A real gateway process, killed with SIGKILL at each step of three nested workers that are steered, asked and stopped.
 
-The suite kills it at a share of the moments; `make soak` at all of them.
+On both brokers. The suite kills it at a share of the moments; `make soak` at all of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from actors.entries import ActionEntry, Asked, Interjected, JobEnded, JobStarted, Paused, Resumed, Stopped
 from tests.actors import rules
+from tests.servers.nats import PROGRAM, WANTED, NatsServer
 from tests.servers.openai import Received, Reply
 from tests.stage import Stage, open_stage
 from tests.staging.houses import processes_in
@@ -30,7 +32,8 @@ while True:
 """
 STEPS = ("started", "interjected", "paused", "asked", "resumed", "questioned", "answered", "stopped")
 MOMENTS = [(step, when) for step in STEPS for when in ("at once", "after")]
-SHARE = [("paused", "at once"), ("questioned", "after")]
+BROKERS = ("sqlite", "jetstream")
+SHARE = [("sqlite", "paused", "at once"), ("jetstream", "questioned", "after")]
 
 
 def waits_on(received: Received) -> Reply:
@@ -103,37 +106,55 @@ class Play:
         return all(self._of(key, kind) for key in (TOP, MIDDLE, BOTTOM))
 
 
-@pytest.mark.parametrize(("step", "when"), SHARE)
-async def test_a_share_of_the_moments(tmp_path: Path, step: str, when: str) -> None:
-    await killed(tmp_path, step, when)
+@pytest.mark.parametrize(("broker", "step", "when"), SHARE)
+async def test_a_share_of_the_moments(tmp_path: Path, broker: str, step: str, when: str) -> None:
+    await killed(tmp_path, broker, step, when)
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("broker", BROKERS)
 @pytest.mark.parametrize(("step", "when"), MOMENTS)
-async def test_every_moment(tmp_path: Path, step: str, when: str) -> None:
-    await killed(tmp_path, step, when)
+async def test_every_moment(tmp_path: Path, broker: str, step: str, when: str) -> None:
+    await killed(tmp_path, broker, step, when)
 
 
-async def killed(folder: Path, at: str, when: str) -> None:
-    async with open_stage(folder, None) as stage:
-        play = Play(stage, folder)
-        for step in STEPS:
-            happened = await play.do(step)
-            if step == at and when == "at once":
-                await again(stage)
-            await until(happened, lambda step=step: f"{step}: {story(stage)}")
-            if step == at and when == "after":
-                await again(stage)
-        for key in (TOP, MIDDLE, BOTTOM):
-            state = rules.every_prefix(key, play.log(key))
-            assert state.phase == "stopped"
-            kinds = [type(one).__name__ for one in play.log(key) if isinstance(one, STEERING)]
-            assert kinds == ["Interjected", "Paused", *(["Asked"] if key == TOP else []), "Resumed", "Stopped"]
-            shown = "\n".join(str(message.get("content")) for message in state.transcript.snapshot({}, "?"))
-            assert shown.count("Use the work account") == 1
-        cells = [one for one in play.log(BOTTOM) if isinstance(one, JobStarted) and one.kind == "cell"]
-        assert len(cells) == 1 or (at, when) == ("started", "at once"), "what had begun ran on"
-        assert sum("Which card?" in text for text in stage.ana.on_telegram()) == 1
+@contextmanager
+def opened(broker: str) -> Iterator[str]:
+    """Its address."""
+    if broker == "sqlite":
+        yield broker
+    elif not PROGRAM.exists():
+        pytest.skip(WANTED)
+    else:
+        with NatsServer() as server:
+            yield server.url
+
+
+async def killed(folder: Path, broker: str, at: str, when: str) -> None:
+    with opened(broker) as url:
+        async with open_stage(folder, None, broker=url) as stage:
+            await play_through(stage, folder, at, when)
+
+
+async def play_through(stage: Stage, folder: Path, at: str, when: str) -> None:
+    play = Play(stage, folder)
+    for step in STEPS:
+        happened = await play.do(step)
+        if step == at and when == "at once":
+            await again(stage)
+        await until(happened, lambda step=step: f"{step}: {story(stage)}")
+        if step == at and when == "after":
+            await again(stage)
+    for key in (TOP, MIDDLE, BOTTOM):
+        state = rules.every_prefix(key, play.log(key))
+        assert state.phase == "stopped"
+        kinds = [type(one).__name__ for one in play.log(key) if isinstance(one, STEERING)]
+        assert kinds == ["Interjected", "Paused", *(["Asked"] if key == TOP else []), "Resumed", "Stopped"]
+        shown = "\n".join(str(message.get("content")) for message in state.transcript.snapshot({}, "?"))
+        assert shown.count("Use the work account") == 1
+    cells = [one for one in play.log(BOTTOM) if isinstance(one, JobStarted) and one.kind == "cell"]
+    assert len(cells) == 1 or (at, when) == ("started", "at once"), "what had begun ran on"
+    assert sum("Which card?" in text for text in stage.ana.on_telegram()) == 1
 
 
 STEERING = Interjected | Paused | Asked | Resumed | Stopped

@@ -7,7 +7,8 @@ from brain.contacts import Contact
 from brain.entries import Act, Decided, Decision, Taken
 from brain.prompt import Frame
 from brain.rights import Rights
-from brain.state import LaneState, Turn
+from brain.state import LaneState
+from brain.turn import Turn
 from gateway.addresses import Address, Route
 from gateway.events import Fact, MessageReceived, Person, identity_of
 

@@ -11,7 +11,7 @@ from brain.entries import Act, Carded, Speak, Steer, Wait
 from brain.hold import Pace
 from brain.parts import Heard
 from brain.rights import Rights
-from brain.state import Turn
+from brain.turn import Turn
 from brain.working import ActionView
 from gateway.cards import pressed
 from gateway.events import (

@@ -10,13 +10,15 @@ import pytest
 from brain import joining
 from brain.emission import emissions
 from brain.entries import Decision, Held, Parted, Quieten, Remind, Speak, Taken, Unremind, Wait
+from brain.frozen import LaneFrozen
 from brain.outage import nothing_came
-from brain.parts import LaneFrozen
-from brain.prompt import events_text, live_state, request
+from brain.prompt import request
 from brain.reading import Read, read
 from brain.reminding import FARTHEST, MAX_OPEN, fire, next_due
 from brain.rights import Rights
+from brain.standing import live_state
 from brain.state import LaneState
+from brain.telling import events_text
 from brain.tools import legal, render
 from gateway.events import Ref, TimerFired
 from gateway.journal import Owned

@@ -6,8 +6,8 @@ import pytest
 
 from brain import summarising
 from brain.entries import Act, Parted, Recalled, Speak, Summarised
+from brain.frozen import LaneFrozen
 from brain.hold import Pace
-from brain.parts import LaneFrozen
 from brain.prompt import request
 from brain.state import LaneState
 from frontdesk.tombstones import Erased

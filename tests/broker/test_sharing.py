@@ -7,53 +7,22 @@ released. tests/processes kills real ones.
 import asyncio
 import itertools
 import random
-from collections import Counter
 from contextlib import suppress
-from datetime import UTC, datetime
 
 import pytest
 import pytest_asyncio
 
-from actors.sandbox.words import Attached
 from actors.sharing import Beside, role_of
-from actors.supervisor import ActionHost
-from actors.workshop import Limits, Workshop
-from gateway.addresses import Address
 from gateway.broker.nats import JetStreamBroker
-from gateway.events import ActionFact, Ask, Interject, Person, Ref, Start, Stop
+from gateway.events import Ask, Interject, Ref, Start, Stop
 from gateway.holding import supervise
 from gateway.journal import publish
-from gateway.llm.model import Generation, Usage
 from gateway.record import decode
+from tests.broker.acting import ANA, run_actions, told
 from tests.servers.nats import WANTED
 
-ANA = Person(address=Address(medium="web", user="ana"), name="Ana")
 TREES, DEATHS = 12, 4
 prefixes = itertools.count()
-
-
-class NoBox:
-    def __init__(self, key, emit):
-        pass
-
-    async def attach(self):
-        return Attached(alive=False, stateful=False, cells=())
-
-    async def kill(self):
-        return
-
-    suspend = resume = close = kill
-
-
-class Quick:
-    """Responds with the last words that it was told."""
-
-    name = "quick"
-
-    async def generate(self, request, on_spent=None):
-        await asyncio.sleep(0.01)
-        said = [str(message["content"]) for message in request.messages if message["role"] == "user"]
-        return Generation(text=f"heard {said[-1]}", calls=(), finish="stop", usage=Usage(), model="quick")
 
 
 class Process:
@@ -69,18 +38,8 @@ class Process:
         self.role = asyncio.create_task(supervise(self.broker, key, 1.0, self.act))
 
     async def act(self, guard):
-        work = Workshop(
-            model=Quick(),
-            box=NoBox,
-            primitives={},
-            limits=Limits(),
-            now=lambda: datetime.now(UTC),
-            operator=self.wrong.append,
-            waiting=lambda key, after: host.waiting(key, after),  # noqa: PLW0108 - the host is made below
-            check=guard.check,
-        )
-        host = ActionHost(self.broker, guard, self.name, work, Beside(self.broker, guard.lease, self.machine))
-        await host.run()
+        sharing = Beside(self.broker, guard.lease, self.machine)
+        await run_actions(self.broker, guard, self.name, sharing, self.wrong.append)
 
     async def die(self):
         """Nothing that it says from now on arrives."""
@@ -158,25 +117,6 @@ async def test_each_command_is_taken_once_and_in_order_whoever_dies(servers, pre
         assert await taken(mine, key) == [1, 2, 3, 4, 5, 6, 7]
     assert [process.wrong for process in living] == [[], []]
     assert not any(claim.alive for claim in (await mine.claims()).values())
-
-
-async def facts(broker, key):
-    """Each once, as a lane takes them."""
-    stored = [decode(one.data, ActionFact) for one in await broker.read(f"evt.act.{key}")]
-    return list({fact.ref: fact for fact in stored}.values())
-
-
-async def told(broker, key):
-    found = Counter()
-    for fact in await facts(broker, key):
-        match type(fact).__name__:
-            case "ActionAnswered":
-                found[f"answered {fact.command.batch}"] += 1
-            case "ActionEnded":
-                found["ended"] += 1
-            case "CommandRefused":
-                found[f"refused {fact.verb}"] += 1
-    return dict(found)
 
 
 async def is_done(broker, key):

@@ -16,7 +16,7 @@ from gateway.broker.protocol import Broker, Delivery, Lease, Stored, Unconfirmed
 
 LATE_SECONDS = 0.03
 TRIES = {"outage": 3, "deposed": 9}  # of one label, one after the other; the last is more than a holder bears
-ANSWERED = ("append", "ack", "renew", "lease", "read", "send", "confirm", "updates", "effect")
+ANSWERED = ("append", "ack", "renew", "lease", "read", "send", "confirm", "updates", "effect", "purge")
 
 Mode = Literal["crash", "lost", "late", "outage", "deposed"]
 When = Literal["before", "after"]
@@ -156,6 +156,10 @@ class FaultyBroker:
         effect = lambda: self._inner.read(subject, after, limit)  # noqa: E731
         found: list[Stored] = await self._gate.run(f"read {family(subject)}", effect, Unconfirmed)
         return found
+
+    async def purge(self, subject: str, below: int, *, whole: bool = False) -> None:
+        effect = lambda: self._inner.purge(subject, below, whole=whole)  # noqa: E731
+        await self._gate.run(f"purge {family(subject)}", effect, Unconfirmed)
 
     async def subjects(self, pattern: str) -> list[str]:
         found: list[str] = await self._gate.run(f"subjects {pattern}", lambda: self._inner.subjects(pattern))

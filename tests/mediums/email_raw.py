@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from gateway.events import MessageReceived
-from gateway.settings import Secret
+from gateway.written import Secret
 from mediums.email import Account, Server, wire
 
 ACCOUNT = Account(

@@ -172,6 +172,20 @@ async def test_sl09_the_page_to_sign_in_is_no_file_and_the_log_names_the_scope(s
     assert "files:read" in caplog.text
 
 
+async def test_sl09_a_page_that_a_person_sends_is_a_file(slack):
+    inbox, page = Inbox(), b"<!DOCTYPE html><title>report</title>"
+    async with receiving(slack.medium(), inbox):
+        slack.ana.says("look", files=[slack.server.file(page, "report.html", "text/html")])
+        await inbox.has(1)
+    assert list(inbox.blobs.values()) == [page]
+
+
+async def test_slack_fetches_no_address_that_is_sent(slack):
+    await slack.medium().send(slack.route, "https://x.example/?said=secret", "k/0")
+    (call,) = slack.server.called("chat.postMessage")
+    assert [call.parameters[name] for name in ("unfurl_links", "unfurl_media")] == [False, False]
+
+
 async def test_sl09_a_file_that_is_too_large_is_not_even_asked_for(slack):
     inbox = Inbox()
     async with receiving(slack.medium(), inbox):
@@ -228,7 +242,19 @@ async def test_sl11_people_of_another_company_have_their_own_addresses(slack):
         for person in (eve, slack.ana):
             person.says(f"{slack.server.mention} list customers", shared, user_team=person.team)
         facts = await inbox.has(2)
-    assert [str(fact.author.address) for fact in facts] == ["slack:T9/UANA9", "slack:T1/UANA"]
+    assert [(str(one.author.address), one.outsider) for one in facts] == [
+        ("slack:T9/UANA9", True),
+        ("slack:T1/UANA", False),
+    ]
+
+
+@pytest.mark.parametrize("sign", ["is_restricted", "is_ultra_restricted", "is_stranger", "deleted", ""])
+async def test_sl11_guests_of_the_workspace_are_told_from_its_members(slack, sign):
+    gus, inbox = slack.server.person("Gus", **({sign: True} if sign else {})), Inbox()
+    async with receiving(slack.medium(), inbox):
+        gus.says("list customers")
+        (fact,) = await inbox.has(1)
+    assert fact.outsider is bool(sign)
 
 
 async def test_sl11_without_a_word_on_their_workspace_a_failed_look_up_refuses(slack):

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.addresses import Address, Route
 from gateway.outbox import OutcomeUnknown, Rejected, SurelyNotSent
-from mediums.slack import failures, wire, words
+from mediums.slack import failures, outgoing, wire, words
 from mediums.slack.failures import Disconnected, Unreachable
 from mediums.slack.words import Me, Profile
 
@@ -117,7 +117,7 @@ def test_a_ts_is_text_byte_for_byte(ts):
     fact = heard(event("<@UBOT> x", ts=ts, thread_ts=ts))
     assert fact.route.reply_to == fact.route.thread == ts
     assert f"/{ts}/" in fact.identity
-    assert wire.message(fact.route, "x").thread == ts
+    assert outgoing.message(fact.route, "x").thread == ts
 
 
 def test_a_group_direct_message_is_a_shared_place():
@@ -163,13 +163,14 @@ def test_names(user, name):
             "ts": "1.2",
             "message": {"bot_id": "BBOT", "text": "answer https://y.example", "ts": "1767600012.000100"},
         },
+        changed({}, {"text": "<@UBOT> a root that has an answer now", "reply_count": 1}, previous_message=None),
         {"type": "message", "subtype": "message_deleted", "channel": "C1", "deleted_ts": "1767600020.000100"},
         changed({"text": "gone"}, {"text": "This message was deleted.", "subtype": "tombstone"}),
         {"type": "message", "subtype": "channel_join", "channel": "C1", "user": "U8", "text": "<@U8> has joined"},
         {"type": "message", "subtype": "message_replied", "channel": "C1", "message": {"user": "U7"}},
         {"type": "reaction_added", "user": "U7", "item": {}},
     ],
-    ids=["preview", "own update", "deleted", "tombstone", "join", "replied", "reaction"],
+    ids=["preview", "own update", "count of a thread", "deleted", "tombstone", "join", "replied", "reaction"],
 )
 def test_sl03_what_is_no_new_word_says_nothing(told):
     assert heard(told) is None
@@ -343,7 +344,8 @@ def test_sl11_identity_is_workspace_and_user(fields, profile, address):
 
 def test_sl11_in_a_shared_channel_nobody_is_heard_whose_workspace_cannot_be_told():
     assert heard(event("<@UBOT> hi"), {"U0": ANA}, is_ext_shared_channel=True) is None
-    assert str(heard(event("<@UBOT> hi"), {"U0": ANA}).author.address) == "slack:T1/U7"
+    unknown = heard(event("<@UBOT> hi"), {"U0": ANA})
+    assert (str(unknown.author.address), unknown.outsider) == ("slack:T1/U7", True)
 
 
 # --- what cannot be read ---------------------------------------------------------------------------------------------
@@ -361,7 +363,7 @@ def test_what_is_not_as_documented_raises_what_the_adapter_passes_over(broken):
 @pytest.mark.parametrize("place", ["", "#general", "C1/2", "a b"])
 def test_a_route_that_is_not_slacks_is_rejected(place):
     with pytest.raises(Rejected, match="no place on Slack"):
-        wire.message(Route(medium="slack", account="slack-T1", place=place), "x")
+        outgoing.message(Route(medium="slack", account="slack-T1", place=place), "x")
 
 
 def refused(error, method="chat.postMessage", status=200, retry_after=None, **fields):

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from gateway.addresses import Route
+from gateway.cards import Card
 from gateway.files import attachment
 from gateway.kinds import kind_of
 from gateway.live import Typing
@@ -277,6 +278,11 @@ async def test_tg10_a_message_follows_its_group_to_the_new_id(telegram):
     telegram.server.script("sendMessage", moved)
     await medium.send(Route(medium="telegram", account=medium.account, place="-4518", reply_to="9"), "here", "s/1/0")
     assert telegram.server.seen_by(new) == ["here"]
+    inbox = Inbox()
+    async with receiving(medium, inbox):
+        telegram.ana.says("and here?", new)
+        moved, said = await inbox.holds(2)
+    assert (moved.old, moved.new, said.text) == ("-4518", "-1002471352452", "and here?")
 
 
 async def test_tg11_text_and_signs_go_to_the_topic(telegram):
@@ -305,6 +311,24 @@ async def test_tg12_an_answer_is_sent_though_its_question_is_gone(telegram):
     route = group_route(telegram, team, reply_to=str(said["message_id"]))
     await medium.send(route, "this", "s/1/0")
     assert [(shown.text, shown.reply_to) for shown in telegram.server.shown] == [("this", None)]
+
+
+@pytest.mark.parametrize(
+    "words", ["message to be replied not found", "replied message not found", "reply message not found"]
+)
+async def test_tg12_in_a_topic_too_whatever_the_words_of_the_refusal(telegram, words):
+    team = telegram.server.group("Team", is_forum=True)
+    telegram.server.script("sendMessage", Refuse(400, f"Bad Request: {words}"))
+    await telegram.medium().send(group_route(telegram, team, thread="77", reply_to="5"), "this", "s/1/0")
+    assert [(shown.text, shown.thread, shown.reply_to) for shown in telegram.server.shown] == [("this", 77, None)]
+
+
+async def test_telegram_fetches_no_address_that_is_sent(telegram):
+    medium = telegram.medium()
+    number = await medium.show_card(telegram.route, Card(text="https://x.example/?said=secret"), None)
+    await medium.show_card(telegram.route, Card(text="https://x.example/?said=more"), number)
+    calls = [*telegram.server.called("sendMessage"), *telegram.server.called("editMessageText")]
+    assert [call.parameters["link_preview_options"] for call in calls] == ['{"is_disabled": true}'] * 2
 
 
 async def test_in_a_group_the_first_part_of_an_answer_is_marked_as_a_reply(telegram):
@@ -437,8 +461,12 @@ async def test_a_slow_file_holds_up_no_other_chat(telegram):
     telegram.ana.says(None, document=telegram.server.file(b"x"))
     bo.says("hello")
     async with receiving(telegram.medium(), inbox):
-        (fact,) = await inbox.has(1)
-        assert fact.text == "hello"
+        await inbox.has(1)
+        telegram.ana.says("what do you make of it?")
+        bo.says("and later too")
+        await inbox.has(2)
+        assert inbox.texts == ["hello", "and later too"], "a chat is told in order"
+        assert len(telegram.server.unconfirmed) == 4, "what came after it is confirmed with it"
 
 
 @pytest.mark.parametrize(
@@ -447,6 +475,7 @@ async def test_a_slow_file_holds_up_no_other_chat(telegram):
         ("figure.png", b"\x89PNG figure", "photo"),
         ("broken.png", b"no picture", "document"),
         ("table.csv", b"a,b", "document"),
+        ("Q1 Bericht – 100 %.csv", b"a,b", "document"),
     ],
 )
 async def test_a_file_is_sent_as_what_it_is(telegram, name, data, kind):

@@ -1,12 +1,15 @@
 """Reminders, and what waits through the night, on the real broker and over restarts."""
 
+import asyncio
+
 import pytest
 
+from brain import outage
 from brain.contacts import Contact
-from brain.lane import MAX_UNCLEAN
+from brain.turns import MAX_UNCLEAN
 from gateway.events import ActionChanged, ActionResponded, Ref
 from gateway.journal import Owned
-from gateway.llm.model import Generation
+from gateway.llm.model import Generation, ModelError
 from gateway.quiet import quiet_hours
 from tests.people.town import MEMBER, OWNER, OWNER_MAIL, STRANGER, Clock, call, calls, says, shown, tools, town
 from tests.staging.waiting import until
@@ -64,6 +67,38 @@ async def test_what_came_due_while_nobody_ran_comes_at_once_and_once(tmp_path):
         assert await here.told(OWNER.user) == told
         state = await here.lane("p-ana")
         assert ([one.text for one in state.reminders], state.undecided) == (["much later"], [])
+
+
+async def test_it_comes_in_its_own_words_while_the_model_is_down_and_nothing_else_is_lost(tmp_path):
+    down = []
+
+    def trouble(request):
+        if down:
+            raise ModelError("unreachable", "the model is down", retryable=True)
+        return desk(request)
+
+    async with town(tmp_path / "db", trouble) as here:
+        await here.says(OWNER, "remind me 0.2s call Eva")
+        await here.settled()
+        down.append(True)
+        await here.says(OWNER, "Are you there?")
+        await until(lambda: here.notices)
+        here.clock.passes(seconds=1)
+        await here.says(OWNER, "Still?")
+        told = await eventually_told(here, "Reminder: call Eva")
+        assert sum("Reminder" in text for text in told) == 1
+        assert outage.NOT_REACHED in told
+        state = here.manager.lanes()[0].journal.state
+        assert [item.fact.text for item in state.undecided] == ["Are you there?", "Still?"]
+
+
+async def eventually_told(here, words):
+    async with asyncio.timeout(30):
+        while True:
+            told = await here.told(OWNER.user)
+            if any(words in text for text in told):
+                return told
+            await asyncio.sleep(0.005)
 
 
 async def test_a_stranger_has_none(tmp_path):

@@ -18,7 +18,8 @@ from frontdesk.store import workspaces
 from gateway.addresses import Address
 from gateway.events import Person
 from gateway.package_names import is_allowed, wanted
-from gateway.settings import SandboxSettings, Settings, StoreSettings, package_name
+from gateway.settings import SandboxSettings, Settings, StoreSettings
+from gateway.written import package_name
 from tests.sandbox.desk import Desk, hardened
 
 CALLER = Caller(action="a1", by=Person(name="Ana", address=Address(medium="telegram", user="42")))

@@ -31,7 +31,7 @@ from typing import Any, Self
 
 import pytest
 
-from gateway.settings import Secret
+from gateway.written import Secret
 from mediums.email import Account, Server
 from tests.servers.mail_lines import DROPPED, END, LOST_ANSWER, Line, Refuse, SmtpLine
 from tests.servers.mail_processes import HOST, PASSWORD, MailProcesses, missing

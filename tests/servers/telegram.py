@@ -466,6 +466,8 @@ class BotApi:
         if not reply:
             return None
         if (chat["id"], reply["message_id"]) not in self._messages:
+            if reply.get("allow_sending_without_reply") and not chat.get("is_forum"):
+                return None
             raise _Refused(400, "Bad Request: message to be replied not found")
         return int(reply["message_id"])
 

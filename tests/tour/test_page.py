@@ -8,38 +8,27 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, async_playwright, expect
 
-from frontdesk.demo import outbox, tour
+from frontdesk.demo import outbox
 from frontdesk.demo.find_model import Found
-from frontdesk.serve import local_token
-from gateway.config import load
+from frontdesk.demo.stage import Options, Stage
 from mediums.local.client import LocalClient
 
 CHROMIUM = "/usr/bin/chromium"
 PATIENCE_MS = 30_000
 
 
-class Demo:
-    def __init__(self, folder: Path, pace_seconds: float) -> None:
-        self.folder = folder
-        tour.lay_out(folder, tour.Options(), Found(name="rehearsal"))
-        settings = load(folder / "config.toml", {})
-        assert settings.mediums.web is not None
-        self.url, self.token = f"http://{settings.mediums.web.listen}", local_token(settings)
-        self.gateway = tour.Gateway(folder, pace_seconds)
+@pytest.fixture
+async def demo(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
+    made = Stage(tmp_path, Options(pace_seconds=getattr(request, "param", 0.4)), Found(name="rehearsal"))
+    try:
+        await made.start()
+        yield made
+    finally:
+        await made.stop()
 
 
 @pytest.fixture
-async def demo(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Demo]:
-    made = Demo(tmp_path, getattr(request, "param", 0.4))
-    await made.gateway.start()
-    await tour.reachable(made.url)
-    yield made
-    await made.gateway.stop()
-    await tour.end_sandboxes(tmp_path)
-
-
-@pytest.fixture
-async def page(demo: Demo) -> AsyncIterator[Page]:
+async def page(demo: Stage) -> AsyncIterator[Page]:
     if not shutil.which(CHROMIUM):
         pytest.skip(f"needs {CHROMIUM}: apt-get install chromium")
     async with async_playwright() as playwright:
@@ -63,7 +52,7 @@ def told(page: Page, text: str | re.Pattern[str]) -> object:
     return expect(page.locator(".post.assistant .body").filter(has_text=text).last)
 
 
-async def test_the_tour_on_the_page_with_a_kill_in_the_middle(page: Page, demo: Demo) -> None:
+async def test_the_tour_on_the_page_with_a_kill_in_the_middle(page: Page, demo: Stage, tmp_path: Path) -> None:
     panel = page.get_by_role("complementary")
     await say(page, "total February by region")
     await told(page, "On it.").to_be_visible()
@@ -75,14 +64,14 @@ async def test_the_tour_on_the_page_with_a_kill_in_the_middle(page: Page, demo: 
     await say(page, "send it to Sarah")
     await expect(panel.get_by_role("button", name="Sarah Okafor")).to_be_visible()
 
-    await demo.gateway.kill_and_start()
+    await demo.kill_and_start()
 
     await page.wait_for_selector("[data-state=connected]")
     await panel.get_by_role("button", name="Sarah Okafor").click()
     await told(page, "Sent to Sarah Okafor.").to_be_visible()
     await say(page, "thanks")
     await expect(page.locator(".mark").last).to_have_text("left alone: thanks need no answer")
-    assert [letter["to"] for letter in outbox.letters(demo.folder / outbox.NAME)] == ["sarah.okafor@example.org"]
+    assert [letter["to"] for letter in outbox.letters(tmp_path / outbox.NAME)] == ["sarah.okafor@example.org"]
 
 
 @pytest.mark.parametrize("demo", [5.0], indirect=True)  # long enough to be stopped
@@ -101,7 +90,7 @@ async def test_buttons_pause_resume_and_stop_what_runs(page: Page) -> None:
     await expect(panel.get_by_role("button", name="Stop")).to_have_count(0)
 
 
-async def test_the_terminal_and_the_page_are_one_conversation(page: Page, demo: Demo) -> None:
+async def test_the_terminal_and_the_page_are_one_conversation(page: Page, demo: Stage) -> None:
     async with LocalClient(demo.url, demo.token) as terminal:
         terminal.say("hello")
         await told(page, "I'm the rehearsal model").to_be_visible()

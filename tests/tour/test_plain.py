@@ -1,8 +1,12 @@
 """The whole tour for pipes: real processes, the real broker, a kill -9 in the middle; figures follow the data."""
 
+import asyncio
 import csv
 import json
+import os
 import re
+import signal
+import socket
 import subprocess
 import sys
 from collections import defaultdict
@@ -10,6 +14,9 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+
+from frontdesk.demo.find_model import Found
+from frontdesk.demo.stage import DemoFailed, Options, Stage
 
 DATA = Path(__file__).parents[2] / "frontdesk" / "demo" / "data" / "sales.csv"
 TOUR = (
@@ -23,7 +30,7 @@ TOUR = (
 )
 
 
-COMMAND = (sys.executable, "-m", "frontdesk", "demo", "--plain", "--model", "rehearsal", "--pace", "0.1")
+COMMAND = (sys.executable, "-m", "frontdesk", "demo", "--model", "rehearsal", "--pace", "0.1")
 
 
 def plain(lines: tuple[str, ...], *options: str) -> subprocess.CompletedProcess[str]:
@@ -142,3 +149,33 @@ def test_the_outbox_letter_is_what_was_told(tmp_path: Path) -> None:
     assert "Which Sarah?" not in ended.stdout
     assert ended.returncode == 0
     assert json.dumps(figures_told(ended.stdout, "Total gross for January by product:"))
+
+
+def test_a_demo_that_cannot_start_says_why() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = plain((), "--listen", f"127.0.0.1:{port}")
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        f"Error: --listen 127.0.0.1:{port} cannot be used (Address already in use): name another one\n",
+    )
+
+
+def children_that_name(folder: Path) -> list[int]:
+    children = Path("/proc/self/task", str(os.getpid()), "children").read_text().split()
+    return [int(one) for one in children if str(folder).encode() in Path("/proc", one, "cmdline").read_bytes()]
+
+
+async def test_a_gateway_that_ends_by_itself_ends_the_demo_with_its_last_words(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, Options(), Found(name="rehearsal"))
+    try:
+        await stage.start()
+        ended = asyncio.create_task(stage.ended_by_itself())
+        await stage.kill_and_start()
+        assert not ended.done()
+        (gateway,) = children_that_name(tmp_path)
+        os.kill(gateway, signal.SIGKILL)
+        with pytest.raises(DemoFailed, match=r"The gateway ended\. Its last words:"):
+            await ended
+    finally:
+        await stage.stop()

@@ -1,0 +1,139 @@
+"""What has happened, as the model reads it: an event on a line that begins with `[`. Pure.
+
+Lines that people's texts bring are indented, so that no text from outside can look like an event.
+"""
+
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from brain import files
+from brain.parts import Heard
+from brain.quoting import TEXT_SHOWN, indented, one_line, shortened
+from brain.state import LaneState
+from gateway.events import (
+    ActionAnswered,
+    ActionChanged,
+    ActionEnded,
+    ActionProgressed,
+    ActionResponded,
+    ClarificationClosed,
+    ClarificationRequested,
+    CommandRefused,
+    ControlPressed,
+    FileOffered,
+    MessageDeleted,
+    MessageReacted,
+    MessageReceived,
+    Person,
+    SendClosed,
+    TimerFired,
+)
+
+PASTE_UNITS = 4000  # a client splits a paste at 4096 UTF-16 units: so long a message may go on in the next
+PASTE_SECONDS = 3.0
+BEFORE_SHOWN = 300
+EVENTS_CHARACTERS = 60_000  # of one turn
+TEXT_LEAST = 300
+
+
+def events_text(heard: list[Heard] | tuple[Heard, ...], state: LaneState, zone: ZoneInfo) -> str:
+    """Bounded, however much has come: where it is too much, each has an equal share."""
+    pastes: list[list[Heard]] = []
+    for item in heard:
+        if pastes and _goes_on(pastes[-1][-1], item):
+            pastes[-1].append(item)
+        else:
+            pastes.append([item])
+    texts = [_joined(paste) or getattr(paste[0].fact, "text", "") for paste in pastes]
+    bound = TEXT_SHOWN
+    if sum(min(len(text), TEXT_SHOWN) for text in texts) > EVENTS_CHARACTERS:
+        bound = max(TEXT_LEAST, EVENTS_CHARACTERS // len(texts))
+    return "\n".join(line(paste[0], state, zone, _joined(paste), bound) for paste in pastes)
+
+
+def _goes_on(before: Heard, after: Heard) -> bool:
+    """The platform split one paste: joined without a character between."""
+    if not (isinstance(before.fact, MessageReceived) and isinstance(after.fact, MessageReceived)):
+        return False
+    same = (before.fact.author.address, before.fact.route.room) == (after.fact.author.address, after.fact.route.room)
+    soon = (after.at - before.at).total_seconds() <= PASTE_SECONDS
+    return same and soon and len(before.fact.text.encode("utf-16-le")) // 2 >= PASTE_UNITS
+
+
+def _joined(paste: list[Heard]) -> str:
+    return "".join(item.fact.text for item in paste if isinstance(item.fact, MessageReceived))
+
+
+def line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = None, bound: int = TEXT_SHOWN) -> str:
+    """`whole` is the text of a message with all that it goes on in; not more than `bound` characters are shown."""
+    at = item.at.astimezone(zone).strftime("%a %d %b %H:%M")
+    match item.fact:
+        case MessageReceived(author=author, route=route, text=text) as message:
+            text = text if whole is None else whole
+            who = one_line(author.name) + _whom(message)
+            came = "".join(f" · {part}" for part in (_edits(item), files.heading(item, state)) if part)
+            before = f"\n  (it said before: “{shortened(item.before, BEFORE_SHOWN)}”)" if item.before else ""
+            return f"[{item.label} · {route.medium} · {at} · {who}{came}] {indented(text, bound)}{before}"
+        case MessageDeleted(author=author):
+            said = f" “{shortened(item.before, BEFORE_SHOWN)}”" if item.before else ""
+            return f"[{item.about or 'an earlier message'} · {at} · {one_line(author.name)} deleted it]{said}"
+        case MessageReacted(author=author, emoji=emoji, removed=removed, own=own):
+            what = item.about or ("a message of yours" if own else "an earlier message")
+            did = "took back" if removed else "put"
+            return f"[{what} · {at} · {one_line(author.name)} {did} {one_line(emoji)}]"
+        case ControlPressed(verb=verb, author=author, text=text):
+            return f"[{item.label} · {at} · {one_line(author.name)} pressed {verb}] {indented(text)}".rstrip()
+        case TimerFired(reason=reason, by=Person(name=name)):
+            return f"[{item.label}, the reminder that {one_line(name)} asked for · {at}] {indented(reason)}"
+        case TimerFired(reason=reason):
+            return f"[the time you waited for · {at}] {indented(reason)}"
+        case SendClosed(outcome=outcome, send=ref, why=why, delivered=delivered, parts=parts):
+            send = state.sends.get(ref)
+            what = f"“{shortened(send.text, 80)}” on {send.route.medium}" if send else "a message"
+            part = f", {delivered} of {parts} parts arrived" if 0 < delivered < parts else ""
+            return f"[a send {outcome}{part} · {at}] {what}: {indented(why)}".rstrip(": ")
+        case fact:
+            name = state.actions[fact.action].name if fact.action in state.actions else "an earlier action"
+            what, text = _told(fact)
+            came = f" · {files.heading(item, state)}" if isinstance(fact, FileOffered) else ""
+            return f"[{item.label} {name} {what} · {at}{came}] {indented(text, bound)}".rstrip()
+
+
+def _edits(item: Heard) -> str:
+    if not (isinstance(item.fact, MessageReceived) and item.fact.edited):
+        return ""
+    return f"edits {item.about}" if item.about else "edits an earlier message" if item.before else "edited"
+
+
+def _whom(message: MessageReceived) -> str:
+    """Where several people read, what is known of whom it is for."""
+    if message.private:
+        return ""
+    if not message.addressed:
+        return ", not to you"
+    return ", to you" if message.by_name else ", in your thread"
+
+
+def _told(fact: Any) -> tuple[str, str]:
+    match fact:
+        case ActionProgressed(text=text):
+            return "progress", text
+        case ActionResponded(text=text):
+            return "responded", text
+        case ClarificationRequested(question=question, text=text, options=options, again=again):
+            asks = f"still waits for an answer to {question}" if again else f"asks {question}"
+            return asks, f"{text} (options: {'; '.join(options)})" if options else text
+        case FileOffered():
+            return "offers a file", ""
+        case ActionAnswered(asked=asked, text=text):
+            return f"answered “{shortened(asked, 60)}”", text
+        case ActionEnded(end=end, text=text):
+            return end, text
+        case CommandRefused(verb=verb, why=why):
+            return f"refused {verb}", why
+        case ActionChanged(phase=phase, doing=doing):
+            return phase, doing
+        case ClarificationClosed(question=question):
+            return f"closed {question}", ""
+        case _:
+            raise TypeError(f"no line for {type(fact).__name__}")
