@@ -55,7 +55,7 @@ class Conversation:
             if isinstance(event, wire.Post) and event.author == "assistant":
                 self.said.append(event.text)
                 print(f"    {event.text[:200]!r}", file=sys.stderr, flush=True)
-            if isinstance(event, wire.Actions) and event.actions:
+            if isinstance(event, wire.Actions) and any(one.doing or one.phase != "running" for one in event.actions):
                 self.works.set()
             self.news.set()
 
@@ -88,7 +88,7 @@ async def conversation(base: str, task: Task) -> bool:
 
 
 async def _talk(talk: Conversation, task: Task) -> bool:
-    """The correction is said as soon as the work shows."""
+    """The correction is said as soon as the work shows what it does, which is its first code."""
     watching = asyncio.create_task(talk.watch())
     try:
         async with asyncio.timeout(MIDDLE_SECONDS):

@@ -82,6 +82,8 @@ async def generate(
     while True:
         generation = answer = await ask(request)
         if frame.by_schema:
+            if (narrower := schema.doubted(answer, request, turn, tools)) is not None:
+                answer = await ask(narrower)
             generation = schema.understood(answer, turn, tools)
         found = read(generation, tools, turn, context, rights, now.astimezone(frame.zone))
         looked_up = [await look_up(query) for _, query in found.queries] if looks < MAX_LOOKS else []

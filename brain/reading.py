@@ -13,6 +13,7 @@ from brain import files
 from brain.addressing import react, requester, speak, whose_words
 from brain.arguments import Refusal, checked, time_of
 from brain.entries import Act, Decision, Remind, Speak, Steer, Unremind, Wait
+from brain.past import beyond
 from brain.reminding import FARTHEST, LEAST_ALONE, MAX_OPEN
 from brain.rights import Rights
 from brain.tools import ABOUT, TEXT_OF, Legal, action_name
@@ -138,7 +139,7 @@ def _decision(
             query=arguments["query"],
             by=by,
             route=route,
-            context=context,
+            context=beyond(arguments["query"], context),
             persist=arguments.get("persist", True),
             files=files.handed_on(arguments, turn),
         )
