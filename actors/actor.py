@@ -214,13 +214,6 @@ class Actor:
         finally:
             sleeping.cancel()
 
-    async def pause_unless_told(self, seconds: float) -> None:
-        self._inbox.attend()
-        if not self.has_mail:
-            sleeping = asyncio.ensure_future(asyncio.sleep(seconds))
-            await self._inbox.change(sleeping)
-            sleeping.cancel()
-
     async def _let_go(self) -> bool:
         """True when nothing is left to be answered: the loop ends, and the next command opens the action again."""
         if self.state.asks or self._inbox or self._wanted():

@@ -2,14 +2,16 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from brain import outage
 from brain.contacts import Contact
+from brain.purse import Caps
 from brain.turns import MAX_UNCLEAN
 from gateway.events import ActionChanged, ActionResponded, Ref
 from gateway.journal import Owned
-from gateway.llm.model import Generation, ModelError
+from gateway.llm.model import Generation, ModelError, Usage
 from gateway.quiet import quiet_hours
 from tests.people.town import MEMBER, OWNER, OWNER_MAIL, STRANGER, Clock, call, calls, says, shown, tools, town
 from tests.staging.waiting import until
@@ -69,26 +71,32 @@ async def test_what_came_due_while_nobody_ran_comes_at_once_and_once(tmp_path):
         assert ([one.text for one in state.reminders], state.undecided) == (["much later"], [])
 
 
-async def test_it_comes_in_its_own_words_while_the_model_is_down_and_nothing_else_is_lost(tmp_path):
+@pytest.mark.parametrize(
+    ("caps", "line"), [(Caps(), outage.NOT_REACHED), (Caps(person=1.0), "budget")], ids=["down", "cap"]
+)
+async def test_it_comes_in_its_own_words_while_there_is_no_model_and_nothing_else_is_lost(tmp_path, caps, line):
     down = []
 
     def trouble(request):
         if down:
             raise ModelError("unreachable", "the model is down", retryable=True)
-        return desk(request)
+        return msgspec.structs.replace(desk(request), usage=Usage(prompt_tokens=1, usd=1.0))
 
-    async with town(tmp_path / "db", trouble) as here:
+    async with town(tmp_path / "db", trouble, caps=caps) as here:
         await here.says(OWNER, "remind me 0.2s call Eva")
         await here.settled()
-        down.append(True)
+        if caps.person is None:
+            down.append(True)
+        else:
+            await until(lambda: here.notices)
         await here.says(OWNER, "Are you there?")
-        await until(lambda: here.notices)
+        await eventually_told(here, line)
         here.clock.passes(seconds=1)
         await here.says(OWNER, "Still?")
         told = await eventually_told(here, "Reminder: call Eva")
-        assert sum("Reminder" in text for text in told) == 1
-        assert outage.NOT_REACHED in told
+        assert sum("Reminder" in text for text in told) == sum(line in text for text in told) == 1
         state = here.manager.lanes()[0].journal.state
+        await until(lambda: len(state.undecided) == 2)
         assert [item.fact.text for item in state.undecided] == ["Are you there?", "Still?"]
 
 
