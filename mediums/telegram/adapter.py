@@ -23,7 +23,7 @@ from gateway.live import LiveSignal, TurnDecided, Typing
 from gateway.record import Record
 from mediums import incoming, markup
 from mediums.medium import Carried, Health, Publish, Rejected, SurelyNotSent
-from mediums.telegram import failures, wire
+from mediums.telegram import failures, outgoing, wire
 from mediums.telegram.failures import CallFailed, Refusal
 from mediums.telegram.presses import Presses
 from mediums.telegram.signs import TypingSigns
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 REMEMBERED = 2000  # texts by which an edit that changed nothing is known; one of an older message counts as a change
 CONFLICT_PROBE_SECONDS = 5
-MENDS = 3  # one for each thing that `wire.mended` may give up
+MENDS = 3  # one for each thing that `outgoing.mended` may give up
 
 
 class Pace(Record, frozen=True, kw_only=True):
@@ -209,46 +209,46 @@ class TelegramMedium:
 
     def split(self, text: str) -> tuple[str, ...]:
         """At most 4096 UTF-16 units each as shown: https://core.telegram.org/bots/api#sendmessage"""
-        return markup.split(text, wire.fullness)
+        return markup.split(text, outgoing.fullness)
 
     async def send(self, route: Route, text: str, key: str) -> None:
         """In groups the first of several parts is marked as a reply. `key` is not used."""
         answered, marked = route.reply_to or "", self._marks(route)
-        await self._deliver(route, wire.message(route, text, marked))
+        await self._deliver(route, outgoing.message(route, text, marked))
         _remember(self._marked, route.room, answered)
 
     async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None:
         """Each file is a message of its own, the text another. A picture is shown as one."""
         (carried,) = files
-        await self._deliver(route, wire.file(route, carried.file, self._marks(route)), carried.data)
+        await self._deliver(route, outgoing.file(route, carried.file, self._marks(route)), carried.data)
         _remember(self._marked, route.room, route.reply_to or "")
 
     async def react(self, route: Route, emoji: str, key: str) -> None:
         """One of those that Telegram knows: https://core.telegram.org/bots/api#reactiontypeemoji"""
-        call = wire.reaction(route, emoji)
+        call = outgoing.reaction(route, emoji)
         try:
             await self._connected().react(call)
         except CallFailed as error:
             raise failures.end(error.failure) from None
 
     async def show_card(self, route: Route, card: Card, message: str | None) -> str:
-        return str(await self._deliver(route, wire.card(route, card, message)))
+        return str(await self._deliver(route, outgoing.card(route, card, message)))
 
     def _marks(self, route: Route) -> bool:
-        return wire.shows_replies(route) and self._marked.get(route.room) != (route.reply_to or "")
+        return outgoing.shows_replies(route) and self._marked.get(route.room) != (route.reply_to or "")
 
-    async def _deliver(self, route: Route, made: wire.Call, data: bytes = b"") -> int:
-        call: wire.Call | None = made
+    async def _deliver(self, route: Route, made: outgoing.Call, data: bytes = b"") -> int:
+        call: outgoing.Call | None = made
         for _ in range(MENDS + 1):
             if call is None:
                 break
             try:
                 client = self._connected()
                 number = await (
-                    client.send(call) if isinstance(call, wire.SendMessage) else client.send_file(call, data)
+                    client.send(call) if isinstance(call, outgoing.SendMessage) else client.send_file(call, data)
                 )
             except CallFailed as error:
-                before, call = call, wire.mended(call, error.failure)
+                before, call = call, outgoing.mended(call, error.failure)
                 if call is not None and call.chat != before.chat:
                     self._moved.append(wire.renamed(self.account, before.chat, call.chat, datetime.now(UTC)))
                 if call is None:
@@ -275,7 +275,7 @@ class TelegramMedium:
     async def _show_typing(self, route: Route) -> float | None:
         """None, or for how many seconds this chat must be left alone."""
         try:
-            chat, thread = wire.place(route)
+            chat, thread = outgoing.place(route)
             await self._connected().typing(chat, thread)
         except CallFailed as error:
             return error.retry_after_seconds
