@@ -48,6 +48,7 @@ class Actor:
         self.effects_running: set[str] = set()  # rpcs
         self.held_calls: list[CellCalled] = []  # that came while it stood still
         self.going_to_sleep = False
+        self.moved = False  # from another machine, and its model is not told yet
         self.tools = TOOLS
         self._instructions: Message | None = None
         self.purse = Purse(work.limits)  # the root's counts

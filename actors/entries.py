@@ -184,9 +184,10 @@ class Nudged(Tagged, frozen=True, kw_only=True):
 
 
 class SandboxLost(Tagged, frozen=True, kw_only=True):
-    """The sandbox is gone; `text` tells the model what went with it."""
+    """The sandbox is gone; `text` tells the model what went with it. `moved`: its files too, with their machine."""
 
     text: str
+    moved: bool = False
 
 
 class EffectStarted(Tagged, frozen=True, kw_only=True):
@@ -220,10 +221,12 @@ class Hibernated(Tagged, frozen=True, kw_only=True):
 
 
 class Woken(Tagged, frozen=True, kw_only=True):
-    """`text` tells the model what is there again and what is not; `session` says that there is a stateful one."""
+    """`text` tells the model what is there again and what is not; `session` says that there is a stateful one.
+    `moved`: its files are gone with their machine."""
 
     text: str
     session: bool = False
+    moved: bool = False
 
 
 class Closed(Tagged, frozen=True, kw_only=True):

@@ -51,6 +51,7 @@ class ActionFrozen(Record, frozen=True, kw_only=True):
     last_word_at: int = 0
     offered: list[Attachment] = []
     shown: dict[str, int] = {}
+    has_files: bool = False
 
 
 def freeze(state: "ActionState") -> ActionFrozen:
@@ -85,6 +86,7 @@ def freeze(state: "ActionState") -> ActionFrozen:
         last_word_at=state.last_word_at,
         offered=state.offered,
         shown=state.shown,
+        has_files=state.has_files,
     )
 
 
@@ -104,5 +106,5 @@ def thaw(state: "ActionState", frozen: bytes) -> None:
     state.word_at, state.idle_since = kept.word_at, kept.idle_since
     state.asleep, state.live, state.reminded = kept.asleep, kept.live, {*kept.reminded}
     state.seen, state.facts, state.last_word_at = Seen(kept.seen), kept.facts, kept.last_word_at
-    state.offered = kept.offered
-    state.shown = kept.shown
+    state.offered, state.shown = kept.offered, kept.shown
+    state.has_files = kept.has_files or bool(kept.code)

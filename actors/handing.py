@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from actors.actor import Actor
 
 FOLDERS = 9  # tries for a new one: a crash may have left one behind
+BEGINNING_BYTES, BEGINNING_LINES, BEGINNING_WIDTH = 1_000, 3, 120  # of a file that was sent
 OFFERED_MAX = 50  # of one action
 
 
@@ -50,9 +51,20 @@ async def _placed(actor: "Actor", files: list[tuple[Attachment, bytes]]) -> list
                 break
         else:
             return [
-                f"{path} ({file.kind}, {size_text(file.size)})" for path, (file, _) in zip(paths, files, strict=True)
+                f"{path} ({file.kind}, {size_text(file.size)}){beginning(data)}"
+                for path, (file, data) in zip(paths, files, strict=True)
             ]
     return [f"{file.name} is not there: {why}" for file, _ in files]
+
+
+def beginning(data: bytes) -> str:
+    """The first lines of a text, below its name: whoever writes code for a table must know its columns. "" for what is
+    no text."""
+    text = data[:BEGINNING_BYTES].decode("utf-8-sig", "replace").rstrip("\ufffd")  # perhaps cut in a letter
+    if "\ufffd" in text or any(not (letter.isprintable() or letter.isspace()) for letter in text):
+        return ""
+    lines = [line[:BEGINNING_WIDTH] for line in text.splitlines() if line.strip()][:BEGINNING_LINES]
+    return "".join(f"\n    | {line}" for line in lines)
 
 
 async def take(actor: "Actor", rpc: str, path: str, name: str) -> None:

@@ -157,9 +157,10 @@ async def recover(actor: "Actor") -> None:
         for ask in actor.state.asks.values():
             actor.answer_again(ask)
         return
+    actor.moved = actor.state.has_files and not actor.box.is_here()
     if actor.state.phase == "hibernated":
         await actor.box.kill()  # perhaps it was stopped just before that
-    elif actor.state.code:
+    elif actor.moved or actor.state.code:
         await _recover_code(actor)
     for job in [job for job in actor.transcript.jobs.values() if job.kind == "child"]:
         await actor.children.start(actor, job)
@@ -182,7 +183,12 @@ async def _recover_code(actor: "Actor") -> None:
         text = f"{job.job} is lost with its sandbox. What it had done by then is not known."
         await _withdraw_questions(actor, lambda question, cell=job.job: question.cell == cell)
         await actor.append(JobEnded(job=job.job, text=text, failed=True))
-    if actor.state.used_session and not attached.stateful:
+    no_variables = actor.state.used_session and not attached.stateful
+    if actor.moved:
+        gone = f"all of your files{' and the variables of the stateful session' if no_variables else ''}"
+        await actor.append(SandboxLost(text=f"(Lost with {idle.MACHINE}: {gone}.)", moved=True))
+        actor.moved = False
+    elif no_variables:
         await actor.append(
             SandboxLost(text="(The sandbox was started anew: the variables of the stateful session are gone.)")
         )

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from actors.actor import Actor
 
 NAMES_TOLD = 60
-NOTHING_TO_KEEP = "(You had been put to sleep. Files are as you left them; there were no variables.)"
+MACHINE = "the machine that you worked on, which is not there any more"
+MOVED = f"it was kept on {MACHINE}"
 
 
 def is_idle(actor: "Actor") -> bool:
@@ -43,26 +44,29 @@ async def hibernate(actor: "Actor") -> None:
 
 async def wake(actor: "Actor") -> None:
     """Before the next generation: takes its variables again, and says in the transcript what is there and what not."""
-    asleep = actor.state.asleep
+    asleep, moved = actor.state.asleep, actor.moved
     assert asleep is not None
+    restored, failure = Restored(), "what was kept of it is gone"
+    if moved:
+        failure = MOVED
+    elif asleep.saved:
+        try:
+            restored = await actor.box.restore()
+        except (SandboxFailed, OSError) as error:
+            failure = f"the session could not be started: {error}"
+    text = _told(asleep, restored, failure, moved=moved)
+    await actor.append(Woken(text=text, session=bool(restored.names), moved=moved))
+    actor.moved = False
+
+
+def _told(asleep: Hibernated, restored: Restored, failure: str, *, moved: bool) -> str:
+    """`failure`: why what was saved and is not among the restored is not there."""
+    files = f"All of your files are lost with {MACHINE}" if moved else "Files are as you left them"
     if not asleep.saved and not asleep.lost:
-        await actor.append(
-            Woken(text="(You had been put to sleep. Files are as you left them; there were no variables.)")
-        )
-        return
-    try:
-        restored = await actor.box.restore() if asleep.saved else Restored()
-        failure = ""
-    except (SandboxFailed, OSError) as error:
-        restored, failure = Restored(), f"the session could not be started: {error}"
-    await actor.append(Woken(text=_told(asleep, restored, failure), session=bool(restored.names)))
-
-
-def _told(asleep: Hibernated, restored: Restored, failure: str) -> str:
-    lost = {one.name: one.why for one in (*asleep.lost, *restored.lost)}
-    if failure:
-        lost |= {one.name: failure for one in asleep.saved}
-    lines = ["(You had been put to sleep; your processes were ended. Files are as you left them."]
+        return f"(You had been put to sleep. {files}; there were no variables.)"
+    lost = {one.name: failure for one in asleep.saved if one.name not in restored.names}
+    lost |= {one.name: one.why for one in (*asleep.lost, *restored.lost)}
+    lines = [f"(You had been put to sleep; your processes were ended. {files}."]
     if restored.names:
         lines.append(f"Variables that are there again: {_some(list(restored.names))}.")
     if lost:

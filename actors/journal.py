@@ -60,6 +60,7 @@ class ActionState:
         self.handles: dict[str, str] = {}  # rpc -> the child that it started
         self.gone: dict[str, str] = {}  # a question that ended without an answer -> why
         self.effects: dict[str, EffectEnded | None] = {}  # rpc -> its end, None while nobody knows
+        self.has_files = False  # a workspace in which something may be
         self.used_session = False  # the stateful session: what a lost sandbox takes with it
         self.child_questions: dict[tuple[str, str], JobStarted | JobEnded] = {}  # (child, its question) -> as it stands
         self.last_word: Interject | Pause | Resume | Stop | None = None  # handed down again after a restart
@@ -98,6 +99,7 @@ class ActionState:
         if isinstance(entry, JobEnded) and (rpc := self.transcript.jobs[entry.job].rpc):
             self.answers[rpc] = entry
         self._note_output(entry)
+        self._note_sandbox(entry)
         self._note_child_question(entry)
         self._note_time(entry)
         self.spending.apply(entry, self.transcript)
@@ -117,6 +119,28 @@ class ActionState:
             case _:
                 pass
 
+    def _note_sandbox(self, entry: ActionEntry) -> None:
+        """What is in it, and whether it has processes."""
+        match entry:
+            case Briefed(files=files) | Interjected(files=files):
+                self.has_files = self.has_files or bool(files)
+            case JobStarted(kind="cell", job=job, about=code, stateful=stateful):
+                self.code.append((job, code))
+                self.live = self.has_files = True
+                self.used_session = self.used_session or stateful
+            case Hibernated():
+                self.asleep, self.live, self.used_session = entry, False, False
+            case Woken(session=session, moved=moved):
+                self.asleep, self.live, self.used_session = None, session, session
+                self.has_files = self.has_files and not moved
+            case SandboxLost(moved=moved):
+                self.live = self.used_session = False
+                self.has_files = self.has_files and not moved
+            case Responded(ended=True) | Failed() | Stopped() | Closed():
+                self.live = False
+            case _:
+                pass
+
     def _note_child_question(self, entry: ActionEntry) -> None:
         match entry:
             case JobStarted(child=str() as child, question=str() as question):
@@ -127,13 +151,11 @@ class ActionState:
                     self.child_questions[started.child, started.question] = entry
             case Interjected(command=word) | Paused(command=word) | Resumed(command=word) | Stopped(command=word):
                 self.last_word, self.last_word_at = word, self.commands_taken
-            case SandboxLost():
-                self.used_session = False
             case _:
                 pass
 
     def _note_time(self, entry: ActionEntry) -> None:
-        """Who spoke when, what is idle since when, and whether it has processes."""
+        """Who spoke when, what is idle since when."""
         match entry:
             case Briefed(at=at) | Interjected(at=at) | Resumed(at=at):
                 self.word_at = at
@@ -147,8 +169,6 @@ class ActionState:
                     self.gone[job] = entry.text
                 if started.kind != "ask":
                     self.idle_since = None
-            case JobStarted(kind="cell"):
-                self.live = True
             case JobStarted(kind="child", job=job, rpc=rpc):
                 self.children.append(job)
                 if rpc:
@@ -157,14 +177,8 @@ class ActionState:
                 self.reminded.add(job)
             case Responded(ended=False, at=at):
                 self.idle_since = at
-            case Hibernated():
-                self.asleep, self.live, self.used_session = entry, False, False
-            case Woken(session=session):
-                self.asleep, self.live, self.used_session = None, session, session
-            case SandboxLost():
-                self.live = False
             case Responded() | Failed() | Stopped() | Closed():
-                self.live, self.idle_since = False, None
+                self.idle_since = None
             case _:
                 pass
 
@@ -186,9 +200,6 @@ class ActionState:
         match entry:
             case Briefed(start=start):
                 self.start = start
-            case JobStarted(kind="cell", job=job, about=code, stateful=stateful):
-                self.code.append((job, code))
-                self.used_session = self.used_session or stateful
             case Asked(command=command):
                 self.asks[command.ref] = command
             case AskAnswered(command=ref, text=text):

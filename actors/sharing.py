@@ -30,6 +30,8 @@ Interleavings that were thought through:
 - It is thawed before anybody took over: it stops all the same, gets a lease again, finds its claims without one, and
   goes on as after a crash.
 - It cannot reach the broker: its deadline passes, it stops, and its sandboxes stand still until somebody attaches.
+- A session at rest whose machine restarts: others leave it alone, so that it finds its files and its saved variables
+  when that machine is back. A word for it, or its time to be closed, does not wait: whoever has that claims it.
 - A clean stop: the lease is released, its claims are free at once.
 """
 
@@ -56,6 +58,9 @@ class Sharing(Protocol):
 
     async def orphans(self) -> list[str]:
         """Trees that nobody holds and that may have work to do."""
+
+    def left_by(self, tree: str) -> str:
+        """Of an orphan: the lease of the other machine on which its files are; "" if they may be on this one."""
 
     async def strangers(self, trees: set[str]) -> set[str]:
         """Those of the trees that are not for this machine: another has them, or they are over."""
@@ -97,6 +102,9 @@ class Alone:
         self._new = False
         return [subject.removeprefix("cmd.act.") for subject in await self._broker.subjects("cmd.act.>")]
 
+    def left_by(self, tree: str) -> str:
+        return ""
+
     async def strangers(self, trees: set[str]) -> set[str]:
         return set()
 
@@ -124,6 +132,7 @@ class Beside:
     def __init__(self, broker: Shared, lease: Lease, machine: str) -> None:
         self._broker, self._lease, self._role = broker, lease, role_of(machine)
         self._since: dict[str, float] = {}  # when a tree of another machine was first seen without a holder
+        self._foreign: dict[str, str] = {}  # such trees, with the lease under which they were claimed
 
     async def claim(self, tree: str) -> bool:
         try:
@@ -145,11 +154,11 @@ class Beside:
         now = boot_seconds()
         free = {tree: claim.lease for tree, claim in claims.items() if not claim.alive}
         self._since = {tree: self._since.get(tree, now) for tree in free}
-        return [
-            tree
-            for tree, lease in free.items()
-            if lease.startswith(self._role) or now - self._since[tree] >= FOREIGN_SECONDS
-        ]
+        self._foreign = {tree: lease for tree, lease in free.items() if not lease.startswith(self._role)}
+        return [tree for tree in free if tree not in self._foreign or now - self._since[tree] >= FOREIGN_SECONDS]
+
+    def left_by(self, tree: str) -> str:
+        return self._foreign.get(tree, "")
 
     async def strangers(self, trees: set[str]) -> set[str]:
         try:

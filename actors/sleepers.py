@@ -1,7 +1,10 @@
-"""Sessions that hibernate: nothing of them is in memory but when each will be closed. And who is put to sleep first."""
+"""Sessions that hibernate: nothing of them is in memory but when each will be closed. And who is put to sleep first.
+
+Those that another machine has left at rest are among them, unclaimed: it may come back, and their files are there.
+"""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -16,24 +19,46 @@ class Sleepers:
     def __init__(self, work: Workshop) -> None:
         self._work = work
         self._closes_at: dict[str, datetime] = {}
+        self._left: dict[str, str] = {}  # of them, those that are another machine's -> the lease that it had
         self._slept = asyncio.Event()
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._closes_at
 
     def note(self, key: str, state: ActionState) -> bool:
         """True if it is one."""
         if state.phase != "hibernated" or state.idle_since is None:
             return False
-        self._closes_at[key] = state.idle_since + self._work.limits.close_after
-        self._slept.set()
+        self._note(key, state.idle_since)
         return True
+
+    def leave(self, key: str, lease: str, state: ActionState) -> bool:
+        """To the machine that had it under that lease. True if it is at rest."""
+        if state.idle_since is None or state.transcript.jobs or state.asks or state.outgoing:
+            return False
+        self._left[key] = lease
+        self._note(key, state.idle_since)
+        return True
+
+    def is_left(self, key: str, lease: str) -> bool:
+        return self._left.get(key) == lease
+
+    def is_held(self, key: str) -> bool:
+        return key in self._closes_at and key not in self._left
+
+    def forget_others_but(self, orphans: Container[str]) -> None:
+        """Of those that were left: somebody has them by now."""
+        for key in [key for key in self._left if key not in orphans]:
+            self.forget(key)
+
+    def _note(self, key: str, idle_since: datetime) -> None:
+        self._closes_at[key] = idle_since + self._work.limits.close_after
+        self._slept.set()
 
     def forget(self, key: str) -> None:
         self._closes_at.pop(key, None)
+        self._left.pop(key, None)
 
     async def wake_in_time(self, wake: Callable[[str], None]) -> None:
-        """`wake` is called when one is to be closed: opened, it sees for itself that its time is over. For ever."""
+        """`wake` is called when one is to be closed, and forgets it here: opened, it sees for itself that its time is
+        over. For ever."""
         while True:
             self._slept.clear()
             now = self._work.now()

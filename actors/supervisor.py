@@ -56,7 +56,7 @@ class ActionHost:
                 await self._adopt()
                 if self._sharing.several:
                     group.create_task(self._adopt_forever(), name="adopt")
-                group.create_task(self._sleepers.wake_in_time(self._keep), name="close sessions")
+                group.create_task(self._sleepers.wake_in_time(self._open_to_close), name="close sessions")
                 async for delivery in self._sharing.commands():
                     settling = self._settle(delivery)
                     if self._sharing.several:
@@ -130,7 +130,7 @@ class ActionHost:
 
     def _look(self, key: str, taken: Callable[[], None]) -> None:
         """Another process has a command for a tree that may be ours."""
-        if key in self._sleepers:
+        if self._sleepers.is_held(key):
             self._keep(key)
         if key in self._trees:
             self._group.create_task(self._look_and_tell(key, taken), name=f"look at {key}")
@@ -151,24 +151,43 @@ class ActionHost:
             await self._adopt()
 
     async def _adopt(self) -> None:
-        for key in await self._sharing.orphans():
-            if key in self._trees or not await self._sharing.claim(key) or key in self._trees:
+        orphans = await self._sharing.orphans()
+        self._sleepers.forget_others_but(orphans)
+        for key in orphans:
+            if key in self._trees or await self._is_left(key):
+                continue
+            if not await self._sharing.claim(key) or key in self._trees:
                 continue
             self._adopting.add(key)
             try:
                 if await self._has_work(key):
                     self._keep(key)
-                elif key not in self._sleepers:
+                elif not self._sleepers.is_held(key):
                     await self._sharing.let_go(key)
             finally:
                 self._adopting.discard(key)
 
+    async def _is_left(self, key: str) -> bool:
+        """To another machine, which may come back to it."""
+        lease = self._sharing.left_by(key)
+        if not lease or self._sleepers.is_left(key, lease):
+            return bool(lease)
+        try:
+            return self._sleepers.leave(key, lease, await self._folded(key))
+        except (Undecodable, Unconfirmed):
+            return False
+
+    async def _folded(self, key: str) -> ActionState:
+        """Raises Undecodable, Unconfirmed."""
+        state = ActionState(key)
+        await fold_stored(self._broker, f"log.act.{key}", state, ActionEntry)
+        return state
+
     async def _has_work(self, key: str) -> bool:
         """Of one that is taken over: whether there is anything to do before the next command. If not, nothing of it
         runs."""
-        state = ActionState(key)
         try:
-            await fold_stored(self._broker, f"log.act.{key}", state, ActionEntry)
+            state = await self._folded(key)
         except (Undecodable, Unconfirmed):
             return True  # whoever opens it says so
         left = state.outgoing or state.asks or any(job.kind == "child" for job in state.transcript.jobs.values())
@@ -187,6 +206,14 @@ class ActionHost:
         except RuntimeError:  # it shuts down
             work.close()
             raise
+
+    def _open_to_close(self, key: str) -> None:
+        self._sleepers.forget(key)
+        self._spawn(self._claim_to_close(key), f"close {key}")
+
+    async def _claim_to_close(self, key: str) -> None:
+        if await self._sharing.claim(key) and key not in self._trees and key not in self._adopting:
+            self._keep(key)
 
     def _keep(self, key: str) -> None:
         self._sleepers.forget(key)

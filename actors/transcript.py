@@ -251,8 +251,9 @@ class Transcript:
 
 
 def with_files(files: tuple[str, ...]) -> str:
-    """Below a person's words."""
-    return "".join(f"\n  [file: {line}]" for line in files)
+    """Below a person's words, each with how it begins."""
+    lines = (line.partition("\n") for line in files)
+    return "".join(f"\n  [file: {named}]{newline}{beginning}" for named, newline, beginning in lines)
 
 
 def _brief(start: Start, notes: tuple[str, ...], files: tuple[str, ...]) -> str:

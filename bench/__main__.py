@@ -13,6 +13,7 @@ import tempfile
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -21,7 +22,7 @@ from bench.figures import Figure, markdown, p, table
 from bench.processes import Process, floor, gateway, memory_mb
 from bench.rounds import Crowd, Way
 from tests.servers.openai import ScriptedOpenAI
-from tests.servers.telegram import BotApi
+from tests.servers.telegram import BotApi, Person
 from tests.staging.houses import end_sandboxes
 from tests.staging.models import new_to_desk
 
@@ -31,61 +32,93 @@ STARTS = 3
 IDLE_SECONDS = 2.0
 
 
+class Servers(NamedTuple):
+    """What both speak to; `crowd` writes to them."""
+
+    telegram: BotApi
+    desk: ScriptedOpenAI
+    crowd: list[Person]
+
+
+class Least(NamedTuple):
+    """The floor bot: what no gateway can be quicker than."""
+
+    ready: float
+    memory: float
+    way: Way
+    crowd: Crowd
+
+
 async def figures(folder: Path) -> list[Figure]:
     async with AsyncExitStack() as stack:
         telegram = await stack.enter_async_context(BotApi())
         desk = await stack.enter_async_context(ScriptedOpenAI())
         worker = await stack.enter_async_context(ScriptedOpenAI())
-        people = [telegram.person(f"Person {n}") for n in range(rounds.CHATS + 1)]
-        newcomer, crowd = people.pop(), people
-
-        say("the floor bot")
-        least = floor(folder, telegram, desk)
-        least_ready = await _starts(least)
-        least_memory = memory_mb([least.pid])
-        least_way = await rounds.way(least, telegram, desk, crowd[:10])
-        least_crowd = await rounds.crowd(telegram, desk, crowd, rounds.last_user)
-        await least.stop()
+        crowd = [telegram.person(f"Person {n}") for n in range(rounds.CHATS)]
+        servers = Servers(telegram, desk, crowd)
+        least = await _least(folder, servers)
         desk.forget()
-
-        say("the gateway: start, a hello")
+        newcomer = telegram.person(f"Person {rounds.CHATS}")
         product = gateway(folder, telegram, desk, worker, [*crowd, newcomer])
-        ready = await _starts(product)
-        await asyncio.sleep(IDLE_SECONDS)
-        idle, helpers_idle = memory_mb([product.pid]), [memory_mb([one]) for one in product.helpers()]
         try:
-            hello = await rounds.hello(telegram, desk, newcomer)
-            say("one message at a time")
-            way = await rounds.way(product, telegram, desk, crowd[:10])
-            say("a question while a task works")
-            asked = [
-                figure
-                for kind in ("streaming", "computing")
-                for figure in await rounds.question(kind, telegram, desk, worker, crowd[0])
-            ]
-            say("corrections")
-            corrected = await rounds.correction(telegram, desk, worker, crowd[1])
-            say("a crowd")
-            crowded = await rounds.crowd(telegram, desk, crowd, new_to_desk)
-            busy = memory_mb([product.pid])
+            found = await _product(product, least, servers, worker, newcomer)
         except BaseException:
             say((folder / "gateway.log").read_text()[-3000:])
             raise
         finally:
             stopped = await product.stop()
             await end_sandboxes(folder)
-        return [
-            *_way(way, least_way),
-            *asked,
-            *corrected,
-            Figure(what="start to ready", value=ready, unit="s", bound=1.0, floor=least_ready),
-            Figure(what="idle memory before the first model call", value=idle, unit="MB", bound=80, floor=least_memory),
-            Figure(what="  each helper process", value=max(helpers_idle), unit="MB", note="apart"),
-            Figure(what="  the gateway after this run", value=busy, unit="MB"),
-            *hello,
-            *_crowd(crowded, least_crowd),
-            Figure(what="a clean stop", value=stopped, unit="s", bound=3.0),
-        ]
+        return [*found, Figure(what="a clean stop", value=stopped, unit="s", bound=3.0)]
+
+
+async def _least(folder: Path, servers: Servers) -> Least:
+    telegram, desk, crowd = servers
+    say("the floor bot")
+    bot = floor(folder, telegram, desk)
+    try:
+        return Least(
+            ready=await _starts(bot),
+            memory=memory_mb([bot.pid]),
+            way=await rounds.way(bot, telegram, desk, crowd[:10]),
+            crowd=await rounds.crowd(telegram, desk, crowd, rounds.last_user),
+        )
+    finally:
+        await bot.stop()
+
+
+async def _product(
+    product: Process, least: Least, servers: Servers, worker: ScriptedOpenAI, newcomer: Person
+) -> list[Figure]:
+    telegram, desk, crowd = servers
+    say("the gateway: start, a hello")
+    ready = await _starts(product)
+    await asyncio.sleep(IDLE_SECONDS)
+    idle, helpers_idle = memory_mb([product.pid]), [memory_mb([one]) for one in product.helpers()]
+    hello = await rounds.hello(telegram, desk, newcomer)
+    say("one message at a time")
+    way = await rounds.way(product, telegram, desk, crowd[:10])
+    say("a question while a task works")
+    asked = [
+        figure
+        for kind in ("streaming", "computing")
+        for figure in await rounds.question(kind, telegram, desk, worker, crowd[0])
+    ]
+    say("corrections")
+    corrected = await rounds.correction(telegram, desk, worker, crowd[1])
+    say("a crowd")
+    crowded = await rounds.crowd(telegram, desk, crowd, new_to_desk)
+    busy = memory_mb([product.pid])
+    return [
+        *_way(way, least.way),
+        *asked,
+        *corrected,
+        Figure(what="start to ready", value=ready, unit="s", bound=1.0, floor=least.ready),
+        Figure(what="idle memory before the first model call", value=idle, unit="MB", bound=80, floor=least.memory),
+        Figure(what="  each helper process", value=max(helpers_idle), unit="MB", note="apart"),
+        Figure(what="  the gateway after this run", value=busy, unit="MB"),
+        *hello,
+        *_crowd(crowded, least.crowd),
+    ]
 
 
 def _way(product: Way, least: Way) -> list[Figure]:

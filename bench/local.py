@@ -6,16 +6,17 @@ runs in a sandbox, is corrected in the middle, and answers.
 
 import argparse
 import asyncio
-import re
 import secrets
 import signal
 import socket
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench import small_model
+from bench.local_tasks import TASKS, Task
 from mediums.local import wire
 from mediums.local.client import LocalClient
 
@@ -46,7 +47,6 @@ class Conversation:
     def __init__(self, client: LocalClient) -> None:
         self.client = client
         self.said: list[str] = []
-        self.phases: list[str] = []
         self.works = asyncio.Event()
         self.news = asyncio.Event()
 
@@ -57,20 +57,16 @@ class Conversation:
                 print(f"    {event.text[:200]!r}", file=sys.stderr, flush=True)
             if isinstance(event, wire.Actions) and event.actions:
                 self.works.set()
-                self.phases.append(event.actions[0].phase)
             self.news.set()
 
-    async def answered(self, wanted: str) -> bool:
-        """Whether the number is in something that was said, however it is written."""
-        while not any(wanted in re.sub(r"[\s,._]", "", text) for text in self.said):
+    async def answered(self, task: Task) -> bool:
+        while not any(task.is_answered(text) for text in self.said):
             self.news.clear()
             await self.news.wait()
         return True
 
 
-async def conversation(base: str, upto: int) -> bool:
-    """The sum of squares up to a number, corrected to the even ones alone while it is being computed."""
-    wanted = str(sum(n * n for n in range(2, upto + 1, 2)))
+async def conversation(base: str, task: Task) -> bool:
     with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port, token = probe.getsockname()[1], secrets.token_urlsafe(16)
@@ -82,7 +78,7 @@ async def conversation(base: str, upto: int) -> bool:
             gateway = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
         try:
             async with LocalClient(f"http://127.0.0.1:{port}", token) as client:
-                return await _talk(Conversation(client), upto, wanted)
+                return await _talk(Conversation(client), task)
         finally:
             if gateway.returncode is None:
                 gateway.send_signal(signal.SIGTERM)
@@ -91,19 +87,27 @@ async def conversation(base: str, upto: int) -> bool:
                 print((Path(folder) / "log").read_text()[-2000:], file=sys.stderr)
 
 
-async def _talk(talk: Conversation, upto: int, wanted: str) -> bool:
+async def _talk(talk: Conversation, task: Task) -> bool:
+    """The correction is said as soon as the work shows."""
     watching = asyncio.create_task(talk.watch())
     try:
-        talk.client.say(f"Please compute the sum of the squares of the numbers from 1 to {upto} with Python.")
         async with asyncio.timeout(MIDDLE_SECONDS):
+            talk.client.say(task.asked, [await _handed_over(talk, *task.file)] if task.file else [])
             await talk.works.wait()
-        talk.client.say("Sorry, only the even numbers.")
+        talk.client.say(task.corrected)
         async with asyncio.timeout(WORK_SECONDS):
-            return await talk.answered(wanted)
+            return await talk.answered(task)
     except TimeoutError:
         return False
     finally:
         watching.cancel()
+
+
+async def _handed_over(talk: Conversation, name: str, text: str) -> wire.Upload:
+    while not talk.client.connected:
+        await talk.news.wait()
+        talk.news.clear()
+    return await talk.client.upload(name, "text/plain", text.encode())
 
 
 async def evaluated(base: str, options: list[str]) -> None:
@@ -116,29 +120,28 @@ async def evaluated(base: str, options: list[str]) -> None:
             raise SystemExit("The eval got no answer to some scenarios.")
 
 
-async def run(conversations: int, scenarios: bool, options: list[str]) -> None:
+async def run(tasks: Sequence[Task], scenarios: bool, options: list[str]) -> None:
     async with small_model.served() as base:
         if scenarios:
             await evaluated(base, options)
         well = 0
-        for number in range(conversations):
+        for task in tasks:
             began = time.monotonic()
-            good = await conversation(base, 100 + 20 * number)
+            good = await conversation(base, task)
             well += good
-            print(
-                f"conversation {number + 1}: {'right' if good else 'WRONG'}, {time.monotonic() - began:.0f} s",
-                flush=True,
-            )
-        if conversations:
-            print(f"{well} of {conversations} conversations came to the right answer")
+            print(f"{task.name}: {'right' if good else 'WRONG'}, {time.monotonic() - began:.0f} s", flush=True)
+        if tasks:
+            print(f"{well} of {len(tasks)} conversations came to the right answer")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.local", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--conversations", type=int, default=1)
+    parser.add_argument("--conversations", type=int, default=1, help=f"of the {len(TASKS)} tasks")
+    parser.add_argument("--task", choices=[task.name for task in TASKS], help="this one alone")
     parser.add_argument("--no-scenarios", action="store_true")
     known, options = parser.parse_known_args()
-    asyncio.run(run(known.conversations, not known.no_scenarios, options))
+    tasks = [task for task in TASKS if known.task in (None, task.name)][: known.conversations]
+    asyncio.run(run(tasks, not known.no_scenarios, options))
 
 
 if __name__ == "__main__":

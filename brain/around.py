@@ -4,7 +4,6 @@ Only of the same person: the key of an address decides, as everywhere.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from brain.audience import seen_from_private
 from brain.contacts import Contacts
@@ -14,27 +13,6 @@ from gateway.addresses import Address, Route
 from gateway.events import Person
 
 Reach = Callable[[Address], Route | None]
-
-
-class Around(Protocol):
-    def actions(self, conversation: str) -> tuple[ActionView, ...]:
-        """In flight in shared places, asked for by whose private conversation this is."""
-        ...
-
-    def reaches(self, people: Sequence[Person]) -> dict[Address, Route]:
-        """Each of the addresses of these people at which they can be written to."""
-        ...
-
-
-class Alone:
-    def actions(self, conversation: str) -> tuple[ActionView, ...]:
-        return ()
-
-    def reaches(self, people: Sequence[Person]) -> dict[Address, Route]:
-        return {}
-
-
-ALONE = Alone()
 
 
 class Neighbours:
@@ -51,6 +29,7 @@ class Neighbours:
         self._contacts, self._shared, self._state, self._reach = contacts, shared, state, reach
 
     def actions(self, conversation: str) -> tuple[ActionView, ...]:
+        """In flight in shared places, asked for by whose private conversation this is."""
         if not conversation.startswith("p-"):
             return ()
         working = [action for state in self._shared() for action in state.in_flight()]
@@ -61,6 +40,7 @@ class Neighbours:
         return f"p-{self._contacts.key_of(address)}"
 
     def reaches(self, people: Sequence[Person]) -> dict[Address, Route]:
+        """Each of the addresses of these people at which they can be written to."""
         keys = dict.fromkeys(self._contacts.key_of(person.address) for person in people)
         found: dict[Address, Route] = {}
         for key in keys:

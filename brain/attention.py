@@ -25,6 +25,7 @@ from gateway.events import (
     MessageReacted,
     MessageReceived,
     SendClosed,
+    identity_of,
 )
 from gateway.record import Record
 
@@ -75,7 +76,7 @@ def attention(fact: Fact, state: LaneState, how: Manner) -> Attention:
         case MessageDeleted() | MessageReacted() | FileOffered():
             return "keep"
         case SendClosed(outcome=outcome):
-            return "turn" if outcome in ("failed", "unknown") else "keep"
+            return "turn" if outcome in ("failed", "unknown") and not _said_of_a_failure(fact, state) else "keep"
         case ActionChanged() | ClarificationClosed():
             return "keep"
         case ActionResponded() | ActionProgressed() | ClarificationRequested() | ActionEnded() if _is_told_there(
@@ -87,6 +88,13 @@ def attention(fact: Fact, state: LaneState, how: Manner) -> Attention:
             return "control" if action and action.by_control else "turn"
         case _:
             return "turn"
+
+
+def _said_of_a_failure(closed: SendClosed, state: LaneState) -> bool:
+    """What was said about nothing but sends that failed: if that fails too, there is nobody to tell."""
+    said = next((one for one in reversed(state.exchanges) if one.decided.turn == closed.send.batch), None)
+    about = [item.fact for item in said.heard if identity_of(item.fact) in said.decided.covers] if said else []
+    return bool(about) and all(isinstance(fact, SendClosed) for fact in about)
 
 
 def _is_told_there(fact: ActionFact, state: LaneState) -> bool:

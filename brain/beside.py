@@ -7,39 +7,35 @@ from functools import partial
 
 from brain import summarising
 from brain.entries import Steer
-from brain.hold import Pace
-from brain.prompt import Frame
+from brain.means import Means
 from brain.purse import Purse, steers
 from brain.state import LaneState
-from gateway.clock import Now
 from gateway.journal import Journal
-from gateway.llm.model import Model, ModelError, OnSpent
+from gateway.llm.model import ModelError, OnSpent
 
 log = logging.getLogger(__name__)
 
 
-async def summaries(
-    journal: Journal[LaneState], frame: Frame, model: Model, pace: Pace, purse: Purse, now: Now, spent: OnSpent
-) -> None:
+async def summaries(journal: Journal[LaneState], means: Means, spent: OnSpent) -> None:
     """One that fails is made again later, from what there is then."""
-    pause = pace.outage_seconds
+    pause = means.pace.outage_seconds
     while True:
         state = await journal.until(summarising.due)
-        if purse.is_over(()):
-            await purse.change()
+        if means.purse.is_over(()):
+            await means.purse.change()
             continue
         covers = summarising.through(state)
         try:
-            generation = await model.generate(summarising.request(state, frame), spent)
+            generation = await means.model.generate(summarising.request(state, means.frame), spent)
         except ModelError as error:
             log.warning("%s: no summary yet. %s", state.conversation, error.for_operator)
         else:
-            if await journal.write(partial(summarising.made, generation, covers, now=now())) is not None:
-                pause = pace.outage_seconds
+            if await journal.write(partial(summarising.made, generation, covers, now=means.now())) is not None:
+                pause = means.pace.outage_seconds
                 continue
             spent(generation.model, generation.usage)
         await asyncio.sleep(pause)
-        pause = min(pause * 2, pace.longest_outage_seconds)
+        pause = min(pause * 2, means.pace.longest_outage_seconds)
 
 
 async def count(journal: Journal[LaneState], purse: Purse) -> None:

@@ -136,9 +136,10 @@ def contact_key(name: str) -> str:
     return journal_key(name.strip().lower().replace(" ", "-"))[:40] or "someone"
 
 
-def conversation_of(fact: MediumFact, contact: Contact) -> str:
+def conversation_of(fact: MediumFact, contact: Contact, book: PeopleState) -> str:
     """Private: all that is said one to one with a contact, on all mediums. Shared: one place."""
     if fact.private:
         return f"p-{contact.key}"
-    room = ":".join(part for part in (fact.route.account, fact.route.place, fact.route.thread) if part)
+    route = fact.route
+    room = ":".join(part for part in (route.account, book.place(route.account, route.place), route.thread) if part)
     return f"s-{journal_key(room)}"

@@ -4,13 +4,15 @@ A conversation can send and hand on only what came into it: a reference leads to
 """
 
 from collections.abc import Iterable
+from typing import Any
 
+from brain.arguments import Refusal
 from brain.entries import Speak
 from brain.parts import Heard
 from brain.state import LaneState
 from brain.turn import Turn
 from gateway.events import FileOffered, MessageReceived
-from gateway.files import Attachment, size_text
+from gateway.files import FILES_MAX, Attachment, size_text
 
 SHOWN = 8  # of the newest, in the live state
 
@@ -41,16 +43,37 @@ def at_hand(state: LaneState) -> str:
     return "Files: " + "; ".join(f"{label} {about(file)}" for label, file in newest) if newest else ""
 
 
-def named(labels: Iterable[str], state: LaneState) -> tuple[Attachment, ...]:
-    """Raises LookupError with the reference that is none."""
+def named(labels: tuple[str, ...], state: LaneState) -> tuple[Attachment, ...]:
+    if len(labels) > FILES_MAX:
+        raise Refusal(f"at most {FILES_MAX} files at once")
     found: dict[str, Attachment] = {}
     for label in labels:
         wanted = label.strip("[] ")
         by_name = next((key for key, file in reversed(state.files.items()) if file.name == wanted), wanted)
         if by_name not in state.files:
-            raise LookupError(wanted)
+            known = ", ".join(list(state.files)[-20:]) or "none"
+            raise Refusal(f"there is no file {wanted}; there are: {known}")
         found[by_name] = state.files[by_name]
     return tuple(found.values())
+
+
+def handed_on(arguments: dict[str, Any], turn: Turn) -> tuple[Attachment, ...]:
+    """Those that a call names; else what came with the words that it follows."""
+    if "files" in arguments:
+        return named(arguments["files"], turn.state)
+    label = arguments.get("for_message")
+    followed = [item for item in turn.heard if not label or item.label == label.strip("[]")]
+    return of(_with_album(followed, turn), turn.state)
+
+
+def _with_album(heard: list[Heard], turn: Turn) -> list[Heard]:
+    albums = {item.fact.album.id for item in heard if isinstance(item.fact, MessageReceived) and item.fact.album}
+    return [
+        item
+        for item in turn.heard
+        if item in heard
+        or (isinstance(item.fact, MessageReceived) and item.fact.album is not None and item.fact.album.id in albums)
+    ]
 
 
 def of(heard: Iterable[Heard], state: LaneState) -> tuple[Attachment, ...]:

@@ -41,6 +41,26 @@ class Made(Record, frozen=True, kw_only=True):
     prompt: Prompted | None = None
 
 
+class _Asking:
+    """The model, for one turn; `usage` is what its answers have cost together."""
+
+    def __init__(self, model: Model, on_spent: OnSpent) -> None:
+        self._model, self._on_spent = model, on_spent
+        self.usage, self.name = Usage(usd=0.0), model.name
+
+    async def __call__(self, request: Request) -> Generation:
+        """Raises ModelError. When it is cancelled, or fails, what was answered before is told as spent."""
+        answered = False
+        try:
+            generation = await self._model.generate(request, self._on_spent)
+            answered = True
+        finally:
+            if not answered and self.usage.prompt_tokens:
+                self._on_spent(self.name, self.usage)
+        self.usage, self.name = _sum(self.usage, generation.usage), generation.model
+        return generation
+
+
 async def generate(
     model: Model,
     frame: prompt.Frame,
@@ -51,26 +71,18 @@ async def generate(
     rights: Rights,
     look_up: LookUp,
 ) -> Made:
-    """Raises ModelError. Cancelling it cancels the model's call; what the calls before it have cost is told."""
+    """Raises ModelError. Cancelling it cancels the model's call."""
     context = past.context(turn.state, turn.heard, frame.zone)
     askers = turn.askers()
     sees = not askers or rights.anyone_may(askers, "see")
     request = prompt.request(frame, turn, tools, now, sees=sees)
-    prompted = _prompted(request)
+    ask, prompted = _Asking(model, on_spent), _prompted(request)
     decisions: list[Decision] = []
-    usage, name, why = Usage(usd=0.0), model.name, ""
-    mends = looks = 0
+    why, mends, looks = "", 0, 0
     while True:
-        try:
-            generation = await model.generate(request, on_spent)
-        except BaseException:
-            if usage.prompt_tokens:
-                on_spent(name, usage)
-            raise
-        usage, name = _sum(usage, generation.usage), generation.model
-        answered = generation.text
+        generation = answer = await ask(request)
         if frame.by_schema:
-            generation = schema.understood(generation, turn, tools)
+            generation = schema.understood(answer, turn, tools)
         found = read(generation, tools, turn, context, rights, now.astimezone(frame.zone))
         looked_up = [await look_up(query) for _, query in found.queries] if looks < MAX_LOOKS else []
         decisions += [*looked_up, *found.decisions]
@@ -85,14 +97,10 @@ async def generate(
         if mends > MAX_MENDS:
             break
         results = _with(found, [one.found for one in looked_up] or [ENOUGH] * len(found.queries))
-        if frame.by_schema:
-            more = [said(answered or "{}", []), {"role": "user", "content": "\n".join(results) or NO_SHAPE}]
-        else:
-            more = _fed_back(generation, found, results, looks + mends)
+        more = _told_as_text(answer, results) if frame.by_schema else _fed_back(answer, found, results, looks + mends)
         request = msgspec.structs.replace(request, messages=[*request.messages, *more])
-    made = (*decisions, *outage.nothing_came(turn)) if nothing else tuple(decisions)
-    made = (*files.not_taken(turn), *made)
-    return Made(decisions=made, model=name, usage=usage, why=why, prompt=prompted)
+    made = (*files.not_taken(turn), *decisions, *(outage.nothing_came(turn) if nothing else ()))
+    return Made(decisions=made, model=ask.name, usage=ask.usage, why=why, prompt=prompted)
 
 
 def _prompted(request: Request) -> Prompted:
@@ -110,6 +118,10 @@ def _with(found: Read, looked_up: list[str]) -> list[str]:
     for (place, _), text in zip(found.queries, looked_up, strict=True):
         results[place] = text
     return results
+
+
+def _told_as_text(answer: Generation, results: list[str]) -> list[Message]:
+    return [said(answer.text or "{}", []), {"role": "user", "content": "\n".join(results) or NO_SHAPE}]
 
 
 def _fed_back(generation: Generation, found: Read, results: list[str], rounds: int) -> list[Message]:

@@ -16,6 +16,7 @@ from brain.entries import LaneEntry
 from brain.hold import Pace
 from brain.lane import Lane
 from brain.lanes import Lanes
+from brain.means import Means
 from brain.pairing import Pairing
 from brain.purse import Caps, Purse
 from brain.recalling import Recall
@@ -23,6 +24,7 @@ from brain.registry import Registry
 from brain.showing import Shows, Tell
 from brain.state import LaneState
 from gateway import live
+from gateway.addresses import Route
 from gateway.broker.protocol import Broker
 from gateway.clock import Now
 from gateway.events import (
@@ -33,6 +35,7 @@ from gateway.events import (
     MessageDeleted,
     MessageReacted,
     MessageReceived,
+    PlaceMoved,
     SendClosed,
     TimerFired,
 )
@@ -120,7 +123,7 @@ class Manager:
 
     async def _take(self, data: bytes, lanes: Lanes) -> None:
         try:
-            fact: Fact | ChangePeople = decode(data, Fact | ChangePeople)
+            fact: Fact | ChangePeople | PlaceMoved = decode(data, Fact | ChangePeople | PlaceMoved)
         except Undecodable as error:
             self._operator(f"A stored fact cannot be read and is set aside: {error}")
             return
@@ -128,6 +131,8 @@ class Manager:
             case ChangePeople():
                 await self._registry.carry_out(fact)
                 await self._settle(lanes)
+            case PlaceMoved():
+                await self._registry.move(fact)
             case MessageReceived() | ControlPressed():
                 await self._hear(fact, lanes)
             case MessageDeleted() | MessageReacted():
@@ -153,12 +158,12 @@ class Manager:
             await self._settle(lanes)
         contact = self._contacts.of(fact)
         fact = replace(fact, author=replace(fact.author, name=self._contacts.name_of(contact)))
-        conversation = conversation_of(fact, contact)
+        conversation = conversation_of(fact, contact, self._contacts.book)
         how = manner(
             fact,
             contact.role,
             self._contacts.unknown(fact.route.medium),
-            ambient=f"{fact.route.medium}:{fact.route.place}" in self._ambient,
+            ambient=self._is_ambient(fact.route),
             known_place=conversation in lanes,
             about_code=self._registry.is_about(fact),
         )
@@ -167,9 +172,14 @@ class Manager:
         if how is not None:
             await self._deliver(fact, conversation, how, lanes)
 
+    def _is_ambient(self, route: Route) -> bool:
+        """Under the name that it has, or had when it was set."""
+        names = {route.place, self._contacts.book.place(route.account, route.place)}
+        return any(f"{route.medium}:{name}" in self._ambient for name in names)
+
     async def _note(self, fact: MessageDeleted | MessageReacted, lanes: Lanes) -> None:
         """What was done to a message: known where that was said, and it opens no conversation."""
-        conversation = conversation_of(fact, self._contacts.of(fact))
+        conversation = conversation_of(fact, self._contacts.of(fact), self._contacts.book)
         if conversation in lanes:
             await self._deliver(fact, conversation, Manner(), lanes)
 
@@ -230,21 +240,21 @@ class Manager:
         journal = Journal(self._broker, f"log.lane.{conversation}", state, LaneEntry, self._guard, self._worker)
         await journal.open()
         who = self._contacts.with_key(conversation.removeprefix("p-")) or _someone(conversation)
-        return Lane(
-            journal,
-            prompt.Frame(self._assistant, who, conversation.startswith("s-"), self._by_schema),
-            self._model,
-            Shows(self._tell),
-            self._pace,
-            self._now,
-            self._operator,
-            self._contacts.rights(conversation),
-            self._notes,
-            self._recall,
-            self._pairing,
-            self._around,
-            self._purse,
+        means = Means(
+            frame=prompt.Frame(self._assistant, who, conversation.startswith("s-"), self._by_schema),
+            model=self._model,
+            shows=Shows(self._tell),
+            pace=self._pace,
+            now=self._now,
+            operator=self._operator,
+            rights=self._contacts.rights(conversation),
+            notes=self._notes,
+            recall=self._recall,
+            pairing=self._pairing,
+            around=self._around,
+            purse=self._purse,
         )
+        return Lane(journal, means)
 
 
 def _someone(conversation: str) -> Contact:

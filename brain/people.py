@@ -65,7 +65,16 @@ class Declined(Tagged, frozen=True, kw_only=True):
     at: datetime
 
 
-PeopleEntry = Linked | Unlinked | Merged | Offered | Voided | Declined | Owned | Released | Emitted
+class Moved(Tagged, frozen=True, kw_only=True):
+    """A place that the platform named anew: its conversation stays the one that it was."""
+
+    account: str
+    old: str
+    new: str
+    at: datetime
+
+
+PeopleEntry = Moved | Linked | Unlinked | Merged | Offered | Voided | Declined | Owned | Released | Emitted
 
 
 class Link(Record, frozen=True, kw_only=True):
@@ -94,6 +103,7 @@ class PeopleFrozen(Record, frozen=True, kw_only=True):
     codes: dict[str, Code]
     pairings: dict[str, Pairing]
     answers: dict[str, str]
+    places: dict[str, str] = {}
 
 
 class PeopleState:
@@ -104,6 +114,7 @@ class PeopleState:
         self.codes: dict[str, Code] = {}
         self.pairings: dict[str, Pairing] = {}  # by the message that said the code
         self.answers: dict[str, str] = {}  # to orders; empty when it was carried out
+        self.places: dict[str, str] = {}  # by account and name: what the place was called at first
         self.outgoing: list[Outgoing] = []
         self.changes = 0
 
@@ -115,12 +126,14 @@ class PeopleState:
             codes=self.codes,
             pairings=self.pairings,
             answers=self.answers,
+            places=self.places,
         )
 
     def thaw(self, frozen: bytes) -> None:
         kept: PeopleFrozen = decode(frozen, PeopleFrozen)
         self.links, self.unlinked, self.merged = dict(kept.links), dict(kept.unlinked), kept.merged
         self.codes, self.pairings, self.answers = kept.codes, kept.pairings, kept.answers
+        self.places = kept.places
         self.changes += 1
 
     def stranger(self, address: Address) -> str:
@@ -138,6 +151,10 @@ class PeopleState:
     def formerly(self, key: str) -> list[str]:
         """All keys that were merged into it."""
         return [old for old in self.merged if self.now(old) == key]
+
+    def place(self, account: str, name: str) -> str:
+        """What the place was called when its conversation began."""
+        return self.places.get(f"{account}:{name}", name)
 
     def apply(self, entry: PeopleEntry) -> None:
         self.changes += 1
@@ -165,6 +182,8 @@ class PeopleState:
                 self.codes.pop(digest, None)
             case Declined(order=order, why=why):
                 self._answer(order, why)
+            case Moved(account=account, old=old, new=new):
+                self.places[f"{account}:{new}"] = self.place(account, old)
             case Owned() | Released() | Emitted():
                 self.changes -= 1
             case _:

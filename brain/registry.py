@@ -13,11 +13,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from brain.contacts import Contacts
-from brain.people import Declined, Linked, Merged, Offered, PeopleEntry, PeopleState, Unlinked, Voided
+from brain.people import Declined, Linked, Merged, Moved, Offered, PeopleEntry, PeopleState, Unlinked, Voided
 from gateway.addresses import Address
 from gateway.broker.protocol import Broker
 from gateway.clock import Now
-from gateway.events import MediumFact, MessageReceived
+from gateway.events import MediumFact, MessageReceived, PlaceMoved
 from gateway.holding import Guard
 from gateway.journal import Journal
 from gateway.people import BOOK, ChangePeople
@@ -58,6 +58,11 @@ class Registry:
             if address not in self.book.links:
                 await self._write(Linked(address=address, key=key, how="settings", at=self._now()))
         return gone
+
+    async def move(self, fact: PlaceMoved) -> None:
+        """Once, however often and by whom it is told."""
+        moved = Moved(account=fact.account, old=fact.old, new=fact.new, at=self._now())
+        await self.journal.write(lambda book: None if f"{fact.account}:{fact.new}" in book.places else moved)
 
     # --- codes -------------------------------------------------------------------------------------------------------
 

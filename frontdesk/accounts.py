@@ -12,14 +12,13 @@ from frontdesk.people import Directory
 from gateway import live
 from gateway.addresses import journal_key
 from gateway.broker.protocol import Broker
-from gateway.events import MediumFact, identity_of
 from gateway.holding import Guard, Role
 from gateway.journal import publish, store_blob
 from gateway.live import LiveSignal
-from gateway.outbox import Outbox
+from gateway.outbox import CameBack, Outbox
 from gateway.record import decode
 from gateway.settings import IMAP_PORTS, SMTP_PORTS, EmailSettings, Settings, SlackSettings
-from mediums.medium import Medium
+from mediums.medium import Medium, Told
 
 if TYPE_CHECKING:
     from mediums.email.account import Account
@@ -99,8 +98,13 @@ class Accounts:
         broker = self._broker
         subject = f"evt.medium.{journal_key(medium.account)}"
 
-        async def publish_fact(fact: MediumFact) -> None:
-            await publish(broker, subject, fact, identity_of(fact))
+        outbox = Outbox(broker, medium, guard, self._worker)
+
+        async def publish_fact(fact: Told) -> None:
+            if isinstance(fact, CameBack):
+                await outbox.take_back(fact)
+            else:
+                await publish(broker, subject, fact, fact.identity)
 
         signals: asyncio.Queue[LiveSignal] = asyncio.Queue(200)
         unwatch = broker.watch(live.subject(medium.account), partial(_offer, signals))
@@ -110,7 +114,7 @@ class Accounts:
                 group.create_task(
                     medium.receive(publish_fact, partial(store_blob, broker)), name=f"receive {medium.account}"
                 )
-                group.create_task(Outbox(broker, medium, guard, self._worker).run(), name=f"send {medium.account}")
+                group.create_task(outbox.run(), name=f"send {medium.account}")
                 group.create_task(_show(medium, signals), name=f"show {medium.account}")
                 if medium.name == "local":
                     group.create_task(self._announce(medium), name="announce local")

@@ -30,7 +30,7 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--plain", is_flag=True, help="For pipes: lines in, a transcript out, exit code 0 when all is well.")
+@click.option("--plain", is_flag=True, help="As from a pipe: lines in, a transcript out, exit code 0 if all is well.")
 @click.option("--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Another sales.csv.")
 @click.option("--model", default=None, help='A litellm name, or "rehearsal"; found by itself where nothing is said.')
 @click.option("--pace", type=click.FloatRange(0, 60), default=1.0, show_default=True, help="Seconds at each step.")
@@ -40,7 +40,7 @@ def demo(plain: bool, data: Path | None, model: str | None, pace: float, listen:
     from frontdesk.demo.stage import DemoFailed, Options
     from frontdesk.demo.tour import run
 
-    options = Options(plain=plain, data=data, model=model, pace_seconds=pace, listen=listen)
+    options = Options(plain=plain or not sys.stdin.isatty(), data=data, model=model, pace_seconds=pace, listen=listen)
     try:
         sys.exit(asyncio.run(run(options)))
     except DemoFailed as error:
@@ -94,12 +94,12 @@ def run(config: Path | None, roles: tuple[str, ...], verbose: bool) -> None:
 
 @main.command()
 @config_option
-@click.option("--plain", is_flag=True, help="For pipes: lines in, a transcript out.")
+@click.option("--plain", is_flag=True, help="As from a pipe: lines in, a transcript out.")
 def chat(config: Path | None, plain: bool) -> None:
     """Talk to the running gateway in this terminal."""
     from frontdesk.talk import converse
 
-    sys.exit(asyncio.run(converse(_settings(config), plain=plain)))
+    sys.exit(asyncio.run(converse(_settings(config), plain=plain or not sys.stdin.isatty())))
 
 
 @main.command()

@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Callable, Collection
 
 from frontdesk.rehearsal import desk_model, worker_model
-from gateway.llm.by_schema import BySchema
 from gateway.llm.chain import Chain
 from gateway.llm.client import HelperModel, HelperProcess
 from gateway.llm.fitting import Fitting
+from gateway.llm.in_text import InText
 from gateway.llm.model import Model
 from gateway.settings import ModelSettings, Settings, endpoints
 
@@ -36,7 +36,7 @@ class Models:
         self._helpers: dict[str, HelperProcess] = {}
         self.brain = self._model(settings.model, BRAIN, "model", desk_model, notice)
         actors = self._model(settings.actor_model, "actors", "model.actor", lambda: worker_model(pace_seconds), notice)
-        self.actors = BySchema(actors) if settings.actor_model.tool_calls == "schema" else actors
+        self.actors = InText(actors) if settings.actor_model.tool_calls == "schema" else actors
 
     @property
     def helpers(self) -> dict[str, HelperProcess]:

@@ -24,7 +24,7 @@ _STRUCTURE = """
     by attention kind job call cell rpc child question key label model worker subject send command id ids role
     tool_call_id method identity identities covers waits resting seen author
     origin joined moved digest order into how asked
-    met only winding_up remind_at expires_at word_at idle_since children reminded nonce of
+    met only winding_up remind_at expires_at word_at idle_since children reminded nonce of mark
 """
 STAYS = frozenset(_STRUCTURE.split())  # fields; where one holds a whole struct, that is looked into all the same
 _DIGEST = re.compile(r"[0-9a-f]{64}")

@@ -121,6 +121,17 @@ class ControlPressed(Tagged, frozen=True, kw_only=True):
     private: bool = True
 
 
+class PlaceMoved(Tagged, frozen=True, kw_only=True):
+    """The platform gave a place another name; what was said there goes on under the new one."""
+
+    identity: str
+    medium: str
+    account: str
+    old: str
+    new: str
+    at: datetime
+
+
 Outcome = Literal["sent", "failed", "unknown", "withdrawn"]
 
 

@@ -33,7 +33,9 @@ from gateway.outbox_state import (
     OutboxState,
     PartSent,
     Queued,
+    Returned,
     Room,
+    mark_of,
 )
 from gateway.record import Record, decode
 
@@ -61,6 +63,13 @@ class OutcomeUnknown(Exception):
     """Timeout or cut after the request had left."""
 
 
+class CameBack(Record, frozen=True, kw_only=True):
+    """A message that had been handed over did not arrive. `mark` is as in `mark_of`."""
+
+    mark: str
+    why: str
+
+
 class Carried(Record, frozen=True, kw_only=True):
     """A file with its bytes, on its way out."""
 
@@ -75,6 +84,8 @@ class Platform(Protocol):
     def account(self) -> str: ...
     @property
     def repeatable(self) -> bool: ...
+    @property
+    def may_come_back(self) -> bool: ...
     def split(self, text: str) -> tuple[str, ...]: ...
     @property
     def files_with_text(self) -> bool: ...
@@ -111,6 +122,11 @@ class Outbox:
                 group.create_task(self._deliver(group))
         finally:
             await self.journal.release()
+
+    async def take_back(self, returned: CameBack) -> None:
+        """Durable when it returns; nothing where it is told again, or of a message that is long gone."""
+        entry = Returned(mark=returned.mark, why=returned.why)
+        await self.journal.write(lambda state: entry if returned.mark in state.returnable else None)
 
     async def _intake(self) -> None:
         account = self._platform.account
@@ -213,7 +229,7 @@ class Outbox:
                 if isinstance(item.send, ShowCard):
                     shown = await self._platform.show_card(item.send.route, item.send.card, shown or None)
                 else:
-                    await self._leave(item, item.send, f"{ref}/{item.part}")
+                    await self._leave(item, item.send, _key(ref, item))
         except SurelyNotSent as error:
             if item.send.until is None and item.attempts >= MAX_ATTEMPTS:
                 why = f"{error} ({MAX_ATTEMPTS} attempts)"
@@ -226,10 +242,13 @@ class Outbox:
             if (self._platform.repeatable or shown) and item.attempts < MAX_ATTEMPTS:
                 return self._deferred(ref, error, RETRY_SECONDS)
             why = str(error) or f"no answer in {self._send_seconds:.0f} s"
-            return Closed(send=ref, outcome="unknown", why=why, message=shown)
+            return Closed(send=ref, outcome="unknown", why=why, message=shown, mark=self._mark(ref, item))
         if item.part + 1 < len(item.parts):
             return PartSent(send=ref, part=item.part)
-        return Closed(send=ref, outcome="sent", message=shown)
+        return Closed(send=ref, outcome="sent", message=shown, mark=self._mark(ref, item))
+
+    def _mark(self, ref: Ref, item: Item) -> str:
+        return mark_of(self._platform.account, _key(ref, item)) if self._platform.may_come_back else ""
 
     async def _leave(self, item: Item, send: Send, key: str) -> None:
         route, text = send.route, item.parts[item.part]
@@ -250,3 +269,8 @@ class Outbox:
 
     def _deferred(self, ref: Ref, error: Exception, pause_seconds: float) -> Deferred:
         return Deferred(send=ref, why=str(error), until=self._now() + timedelta(seconds=pause_seconds))
+
+
+def _key(ref: Ref, item: Item) -> str:
+    """The same for each try of one part."""
+    return f"{ref}/{item.part}"

@@ -5,6 +5,7 @@ order, and the first that does not arrive ends the message. Of a status card onl
 message is on the platform is known from its first showing.
 """
 
+import hashlib
 from datetime import datetime
 
 import msgspec
@@ -16,6 +17,7 @@ from gateway.record import Record, Tagged, decode
 from gateway.seen import Seen
 
 Room = tuple[str, str, str | None]  # as in `Route.room`
+RETURNABLE_KEPT = 500  # of the mails that were sent last: a mail comes back within days, mostly within minutes
 
 
 class Queued(Tagged, frozen=True, kw_only=True):
@@ -51,15 +53,29 @@ class PartSent(Tagged, frozen=True, kw_only=True):
 
 
 class Closed(Tagged, frozen=True, kw_only=True):
-    """`message` is the platform's id of a card that may be edited; without it nobody touches the card again."""
+    """`message` is the platform's id of a card that may be edited; without it nobody touches the card again. `mark` is
+    by what a message is known that comes back, where that can be."""
 
     send: Ref
     outcome: Outcome
     why: str = ""
     message: str = ""
+    mark: str = ""
 
 
-Entry = Queued | Attempting | Deferred | PartSent | Closed | Owned | Released | Emitted
+class Returned(Tagged, frozen=True, kw_only=True):
+    """What had been handed over did not arrive after all."""
+
+    mark: str
+    why: str
+
+
+Entry = Queued | Attempting | Deferred | PartSent | Closed | Returned | Owned | Released | Emitted
+
+
+def mark_of(account: str, key: str) -> str:
+    """Of one part of a message: 16 characters that tell a stranger nothing."""
+    return hashlib.sha256(f"{account}/{key}".encode()).hexdigest()[:16]
 
 
 class Item(msgspec.Struct):
@@ -78,6 +94,14 @@ class Item(msgspec.Struct):
         return send.files[before : before + sum(self.carried[self.part : self.part + 1])]
 
 
+class Handed(Record, frozen=True, kw_only=True):
+    """A message that is out of our hands, and may come back."""
+
+    send: Ref
+    conversation: str
+    parts: int
+
+
 class OutboxFrozen(Record, frozen=True, kw_only=True):
     """An outbox's snapshot."""
 
@@ -87,6 +111,7 @@ class OutboxFrozen(Record, frozen=True, kw_only=True):
     seen: dict[str, tuple[int, int]]
     batch: int
     cards: dict[str, str] = {}
+    returnable: dict[str, Handed] = {}
 
 
 class OutboxState:
@@ -96,6 +121,7 @@ class OutboxState:
         self.resting: dict[Room, datetime] = {}  # the platform asked for a pause until then
         self.outgoing: list[Outgoing] = []
         self.cards: dict[str, str] = {}  # those that were shown and have not ended: the message; "" is never touched
+        self.returnable: dict[str, Handed] = {}  # by their marks
         self._seen = Seen()
         self._batch = 0
 
@@ -107,6 +133,7 @@ class OutboxState:
             seen=self._seen.marks,
             batch=self._batch,
             cards=self.cards,
+            returnable=self.returnable,
         )
 
     def thaw(self, frozen: bytes) -> None:
@@ -114,6 +141,7 @@ class OutboxState:
         self.open = {item.send.ref: item for item in kept.open}
         self.resting, self.outgoing = dict(kept.resting), kept.outgoing
         self._seen, self._batch, self.cards = Seen(kept.seen), kept.batch, kept.cards
+        self.returnable = kept.returnable
 
     def knows(self, command: OutboxCommand) -> bool:
         return command.ref in self._seen
@@ -152,8 +180,12 @@ class OutboxState:
                 item.part, item.attempting, item.attempts = part + 1, False, 0
             case Closed(send=ref, message=message) if isinstance(self.open[ref].send, ShowCard):
                 self._close_card(ref, message)
-            case Closed(send=ref, outcome=outcome, why=why):
+            case Closed(send=ref, outcome=outcome, why=why, mark=mark):
+                if mark:
+                    self._hand_over(mark, self.open[ref])
                 self._close(ref, outcome, why)
+            case Returned(mark=mark, why=why):
+                self._tell_end(self.returnable.pop(mark), "failed", 0, why)
             case Emitted(through=through):
                 forget_emitted(self.outgoing, through)
             case Owned() | Released():
@@ -163,16 +195,24 @@ class OutboxState:
 
     def _close(self, ref: Ref, outcome: Outcome, why: str = "") -> None:
         item = self.open.pop(ref)
-        assert isinstance(item.send, Send)
-        self._batch += 1
         delivered = len(item.parts) if outcome == "sent" else item.part
+        handed = Handed(send=ref, conversation=item.send.conversation, parts=len(item.parts))
+        self._tell_end(handed, outcome, delivered, why)
+
+    def _hand_over(self, mark: str, item: Item) -> None:
+        self.returnable[mark] = Handed(send=item.send.ref, conversation=item.send.conversation, parts=len(item.parts))
+        for old in list(self.returnable)[:-RETURNABLE_KEPT]:
+            del self.returnable[old]
+
+    def _tell_end(self, handed: Handed, outcome: Outcome, delivered: int, why: str) -> None:
+        self._batch += 1
         event = SendClosed(
             ref=Ref(f"out-{self.account}", self._batch, 0),
-            conversation=item.send.conversation,
-            send=ref,
+            conversation=handed.conversation,
+            send=handed.send,
             outcome=outcome,
             delivered=delivered,
-            parts=len(item.parts),
+            parts=handed.parts,
             why=why,
         )
         self.outgoing.append(Outgoing(subject=f"evt.out.{self.account}", ref=event.ref, body=event))

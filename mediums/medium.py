@@ -9,13 +9,14 @@ from typing import Protocol
 
 from gateway.addresses import Route
 from gateway.cards import Card
-from gateway.events import MediumFact
+from gateway.events import MediumFact, PlaceMoved
 from gateway.files import Keep
 from gateway.live import LiveSignal
-from gateway.outbox import Carried, OutcomeUnknown, Rejected, SurelyNotSent
+from gateway.outbox import CameBack, Carried, OutcomeUnknown, Rejected, SurelyNotSent
 from gateway.record import Record
 
-Publish = Callable[[MediumFact], Awaitable[None]]
+Told = MediumFact | PlaceMoved | CameBack
+Publish = Callable[[Told], Awaitable[None]]
 
 
 class Health(Record, frozen=True, kw_only=True):
@@ -37,6 +38,10 @@ class Medium(Protocol):
     @property
     def repeatable(self) -> bool:
         """True when sending again with the same `key` shows it once: then an unknown end is simply tried again."""
+
+    @property
+    def may_come_back(self) -> bool:
+        """True where what was handed over may turn out later not to have arrived: then CameBack is published."""
 
     @property
     def files_with_text(self) -> bool:
@@ -69,4 +74,15 @@ class Medium(Protocol):
     def health(self) -> Health: ...
 
 
-__all__ = ["Carried", "Health", "Keep", "Medium", "OutcomeUnknown", "Publish", "Rejected", "SurelyNotSent"]
+__all__ = [
+    "CameBack",
+    "Carried",
+    "Health",
+    "Keep",
+    "Medium",
+    "OutcomeUnknown",
+    "Publish",
+    "Rejected",
+    "SurelyNotSent",
+    "Told",
+]

@@ -115,9 +115,13 @@ class Sandbox:
         """Optional: makes the first cell quick. Raises SandboxFailed."""
         await self._crew.start()
 
+    def is_here(self) -> bool:
+        """Its workspace is on this machine."""
+        return self.workspace.is_dir()
+
     async def put_files(self, folder: str, files: list[tuple[str, bytes]]) -> list[str]:
         """Into a new folder of the workspace, under safe names; their paths there. Raises Refused, SandboxFailed."""
-        if not self.workspace.is_dir():
+        if not self.is_here():
             await self.start()
         return await asyncio.to_thread(handover.put_in, self.workspace, folder, files)
 

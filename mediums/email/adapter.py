@@ -62,6 +62,7 @@ class EmailMedium:
 
     name = MEDIUM
     repeatable = False
+    may_come_back = True
     files_with_text = True
 
     def __init__(
@@ -143,6 +144,8 @@ class EmailMedium:
         elif heard is not None:
             level = logging.WARNING if heard.kind in (Kind.BOUNCE, Kind.PERSON) else logging.INFO
             log.log(level, "%s: %s; it is left alone", self.account, heard.about)
+            if heard.returned is not None:
+                await publish(heard.returned)
         await mailbox.mark([uid])
 
     async def _heard(self, mailbox: "Mailbox", uid: int) -> wire.Heard | None:

@@ -25,6 +25,7 @@ from urllib.parse import parse_qsl, quote, unquote
 from gateway.addresses import Route
 from gateway.files import LARGEST_BYTES, size_text
 from gateway.outbox import Carried, Rejected
+from gateway.outbox_state import mark_of
 from gateway.record import Record
 from mediums import markup
 from mediums.email.account import Account
@@ -142,7 +143,7 @@ def thread_of(account: Account, ids: tuple[str, ...], otherwise: str) -> str:
 
 
 def minted(account: Account, thread: str, key: str) -> str:
-    return f"<fd.{thread}.{short(f'{account.key}/{key}')}@{account.domain}>"
+    return f"<fd.{thread}.{mark_of(account.key, key)}@{account.domain}>"
 
 
 def short(text: str) -> str:

@@ -21,11 +21,12 @@ from email.policy import compat32
 from gateway.addresses import Route
 from gateway.commands import command
 from gateway.events import MessageReceived, Person
+from gateway.outbox import CameBack
 from gateway.record import Record
-from mediums.email import body, identity, letter
+from mediums.email import body, identity, letter, returns
 from mediums.email.account import MEDIUM, Account
 from mediums.email.body import Enclosed
-from mediums.email.headers import Fields, Mailbox, mailboxes, message_id, references, subject_of, text_of
+from mediums.email.headers import Fields, Mailbox, mailboxes, message_id, references, subject_of
 from mediums.email.identity import Author
 from mediums.email.quotes import QUOTED
 from mediums.email.robots import Kind, kind_of
@@ -39,13 +40,15 @@ _UNREADABLE = (RecursionError, LookupError, ValueError, TypeError, AttributeErro
 
 
 class Heard(Record, frozen=True, kw_only=True):
-    """`fact` is None for what nobody wrote to be answered; `kind` says what it was, `about` a few words for the log."""
+    """`fact` is None for what nobody wrote to be answered; `kind` says what it was, `about` a few words for the log.
+    `returned` is the mail of ours that did not arrive."""
 
     kind: Kind
     fact: MessageReceived | None
     thread: str = ""
     about: str = ""
     files: tuple[Enclosed, ...] = ()
+    returned: CameBack | None = None
 
 
 def heard(raw: bytes, account: Account, at: datetime) -> Heard:
@@ -75,7 +78,8 @@ def _heard(message: "Message[str, str]", read: body.Read, raw: bytes, account: A
     fields = Fields(message)
     author = identity.author(fields, account.authserv_id)
     kind = kind_of(fields, message.get_content_type(), author.mailbox, account)
-    about = f"{kind.value}{_failed(message, fields) if kind is Kind.BOUNCE else ''} from {author.address.user}"
+    bounce = kind is Kind.BOUNCE
+    about = f"{kind.value}{returns.failed_to(message, fields) if bounce else ''} from {author.address.user}"
     digest = _digest(fields, author, raw)
     ids = (*references(fields), *((own,) if (own := message_id(fields)) else ()))
     thread = letter.thread_of(account, ids, digest)
@@ -98,20 +102,19 @@ def _heard(message: "Message[str, str]", read: body.Read, raw: bytes, account: A
     )
     wanted = kind in (Kind.PERSON, Kind.LIST) and author.mailbox is not None
     said = bool(fact.text.strip() or read.files)
-    return Heard(kind=kind, fact=fact if wanted and said else None, thread=thread, about=about, files=read.files)
+    return Heard(
+        kind=kind,
+        fact=fact if wanted and said else None,
+        thread=thread,
+        about=about,
+        files=read.files,
+        returned=returns.came_back(message, fields, raw, account) if bounce else None,
+    )
 
 
 def _others(people: tuple[Mailbox, ...], author: Author, account: Account) -> list[str]:
     own = author.mailbox.address if author.mailbox else ""
     return [one.address for one in people if one.address != own and not account.is_own(one.address)]
-
-
-def _failed(message: "Message[str, str]", fields: Fields) -> str:
-    """To whom it was: https://www.rfc-editor.org/rfc/rfc3464#section-2.3.2"""
-    reports = [part for part in message.walk() if "final-recipient" in part] if message.is_multipart() else []
-    found = [text_of(str(part["final-recipient"])).rpartition(";")[2].strip() for part in reports[:NAMED]]
-    to = ", ".join(found) or fields.text("x-failed-recipients")
-    return f" (to {to[:200]})" if to else ""
 
 
 def _digest(fields: Fields, author: Author, raw: bytes) -> str:

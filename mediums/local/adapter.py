@@ -45,6 +45,7 @@ class LocalMedium:
     name = "local"
     account = wire.ACCOUNT
     repeatable = True
+    may_come_back = False
     files_with_text = True
 
     def __init__(

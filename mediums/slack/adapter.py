@@ -47,6 +47,7 @@ class SlackMedium:
 
     name = wire.MEDIUM
     repeatable = False
+    may_come_back = False
     files_with_text = False
 
     def __init__(

@@ -17,12 +17,12 @@ import msgspec
 from gateway.addresses import Route
 from gateway.cards import Card
 from gateway.commands import COMMANDS
-from gateway.events import MediumFact
+from gateway.events import PlaceMoved
 from gateway.files import LARGEST_BYTES, Keep, too_large
 from gateway.live import LiveSignal, TurnDecided, Typing
 from gateway.record import Record
 from mediums import incoming, markup
-from mediums.medium import Carried, Health, Publish, Rejected, SurelyNotSent
+from mediums.medium import Carried, Health, Publish, Rejected, SurelyNotSent, Told
 from mediums.telegram import failures, wire
 from mediums.telegram.failures import CallFailed, Refusal
 from mediums.telegram.presses import Presses
@@ -57,6 +57,7 @@ class TelegramMedium:
 
     name = wire.MEDIUM
     repeatable = False
+    may_come_back = False
     files_with_text = False
 
     def __init__(self, token: str, api_base: str = "https://api.telegram.org", pace: Pace | None = None) -> None:
@@ -69,6 +70,7 @@ class TelegramMedium:
         self._marked: OrderedDict[tuple[str, str, str | None], str] = OrderedDict()
         self._trouble = "not connected to Telegram yet"
         self._publishing_since: float | None = None
+        self._moved: list[PlaceMoved] = []  # told by a send, and not yet published
         self._typing = TypingSigns(self._show_typing, self._pace.typing_seconds, self._pace.typing_after_seconds)
         self._presses = Presses(self._answer_press, self._pace.press_seconds)
         self._preparing: asyncio.Task[None] | None = None
@@ -102,6 +104,9 @@ class TelegramMedium:
             if self._preparing is None:
                 self._preparing = asyncio.create_task(self._prepare(client), name=f"{self.account}: prepare")
             failed, wait_seconds = 0, self._pace.poll_seconds
+            while self._moved:  # before what was said in the new place
+                await self._publish(self._moved[0], publish)
+                del self._moved[0]
             await self._take_all(updates, me, publish, keep)
             offset = max((int(update["update_id"]) + 1 for update in updates), default=offset)
 
@@ -125,12 +130,13 @@ class TelegramMedium:
                 await self._take_press(update["callback_query"], me, publish)
                 continue
             try:
-                key = wire.message_key(update)
+                moved, key = wire.moved(update, me), wire.message_key(update)
                 reacted = wire.reacted(update, me, self._thread(key), key in self._own)
                 heard = wire.heard(update, me, self._said.get(key))
             except (KeyError, TypeError, ValueError, AttributeError):
                 log.exception("%s: update %s cannot be read and is passed over", self.account, update.get("update_id"))
                 continue
+            await self._publish(moved, publish)
             await self._publish(reacted, publish)
             if heard is not None and heard.fact is not None:
                 files = await incoming.taken(heard.files, self._fetch, keep, self.account)
@@ -142,7 +148,7 @@ class TelegramMedium:
         """The topic of a message, as far as it is remembered."""
         return self._own[key] if key in self._own else self._said[key].thread if key in self._said else None
 
-    async def _publish(self, fact: MediumFact | None, publish: Publish) -> None:
+    async def _publish(self, fact: Told | None, publish: Publish) -> None:
         if fact is not None:
             self._publishing_since = time.monotonic()
             await publish(fact)
@@ -248,7 +254,9 @@ class TelegramMedium:
                     client.send(call) if isinstance(call, wire.SendMessage) else client.send_file(call, data)
                 )
             except CallFailed as error:
-                call = wire.mended(call, error.failure)
+                before, call = call, wire.mended(call, error.failure)
+                if call is not None and call.chat != before.chat:
+                    self._moved.append(wire.renamed(self.account, before.chat, call.chat, datetime.now(UTC)))
                 if call is None:
                     self._hold_signs(route, error)
                     raise failures.end(error.failure) from None

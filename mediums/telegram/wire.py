@@ -15,7 +15,7 @@ import msgspec
 from gateway import cards
 from gateway.addresses import Address, Route
 from gateway.cards import Card
-from gateway.events import Album, ControlPressed, MessageReacted, MessageReceived, Person
+from gateway.events import Album, ControlPressed, MessageReacted, MessageReceived, Person, PlaceMoved
 from gateway.files import Attachment
 from gateway.outbox import Rejected
 from gateway.record import Record
@@ -135,6 +135,22 @@ def reacted(update: Payload, me: Me, thread: str | None, own: bool) -> MessageRe
         own=own,
         private=told["chat"]["type"] == "private",
     )
+
+
+def moved(update: Payload, me: Me) -> PlaceMoved | None:
+    """A group that became a supergroup has another id; each of the two is told of the other. Raises as `heard`.
+    https://core.telegram.org/bots/api#message"""
+    message = _message(update) or {}
+    new, old = message.get("migrate_to_chat_id"), message.get("migrate_from_chat_id")
+    if new is None and old is None:
+        return None
+    here, at = message["chat"]["id"], datetime.fromtimestamp(message["date"], UTC)
+    return renamed(me.account, here if old is None else old, here if new is None else new, at)
+
+
+def renamed(account: str, old: int, new: int, at: datetime) -> PlaceMoved:
+    identity = f"{account}/moved/{old}"
+    return PlaceMoved(identity=identity, medium=MEDIUM, account=account, old=str(old), new=str(new), at=at)
 
 
 def _emojis(reactions: list[Payload]) -> list[str]:

@@ -8,8 +8,9 @@ it is told, and a model that follows a script for each task.
 """
 
 import asyncio
+import itertools
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +22,7 @@ from actors.journal import ActionState
 from actors.sandbox.host import Sandbox
 from actors.sandbox.isolation.bare import Bare
 from actors.sandbox.words import Happening
+from actors.sharing import Alone, Sharing
 from actors.supervisor import ActionHost
 from actors.workshop import Box, Limits, Primitive, Workshop
 from gateway.addresses import Address
@@ -36,6 +38,7 @@ from tests.actors import rules
 
 PATIENCE_SECONDS = 30.0
 POLL_SECONDS = 0.002
+LEASE_SECONDS = 10.0
 ANA = Person(address=Address(medium="telegram", user="42"), name="Ana")
 LANE = "p-ana"
 LIMITS = Limits()
@@ -166,6 +169,8 @@ async def _no_notes(person: Person, conversation: str) -> tuple[str, ...]:
 
 
 class Shop:
+    poll_seconds = POLL_SECONDS
+
     def __init__(
         self,
         folder: Path,
@@ -178,14 +183,15 @@ class Shop:
     ) -> None:
         self.folder, self.limits = folder, limits
         self.model, self.clock = model or ScriptedModel(), clock or Clock()
-        self.primitives: Mapping[str, Primitive] = {one.method: one for one in primitives}
+        self.primitives: dict[str, Primitive] = {one.method: one for one in primitives}
         self.notices: list[str] = []
         self.notes: Callable[[Person, str], Awaitable[tuple[str, ...]]] = _no_notes
         self.broker: Broker
         self.host: ActionHost
         self._box = box or self._sandbox
         self._running: asyncio.Task[None] | None = None
-        self._commands = 0
+        self._opened = asyncio.Event()
+        self._commands = itertools.count(1)
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -203,8 +209,19 @@ class Shop:
 
     async def open(self) -> None:
         self.folder.mkdir(exist_ok=True)
-        self.broker = SqliteBroker(self.folder / "store.db")
-        self._running = asyncio.create_task(supervise(self.broker, "actors", 10.0, self._work))
+        self._opened.clear()
+        self.broker = await self._store()
+        self._running = asyncio.create_task(supervise(self.broker, self._lease(), LEASE_SECONDS, self._work))
+        await self._opened.wait()
+
+    async def _store(self) -> Broker:
+        return SqliteBroker(self.folder / "store.db")
+
+    def _lease(self) -> str:
+        return "actors"
+
+    def _sharing(self, guard: Guard) -> Sharing:
+        return Alone(self.broker)
 
     async def close(self) -> None:
         """Cleanly. Sandboxes live on."""
@@ -231,7 +248,8 @@ class Shop:
             keep=self.broker.put_blob,
             blob=self.broker.get_blob,
         )
-        self.host = ActionHost(self.broker, guard, "tests", work)
+        self.host = ActionHost(self.broker, guard, "tests", work, self._sharing(guard))
+        self._opened.set()
         await self.host.run()
 
     def _sandbox(self, key: str, emit: Callable[[Happening], None]) -> Box:
@@ -270,8 +288,7 @@ class Shop:
         await self.tell(Answer(**self._to(key), question=question, text=text, files=files))
 
     def _to(self, key: str) -> dict[str, Any]:
-        self._commands += 1
-        return {"ref": Ref(LANE, self._commands), "conversation": LANE, "action": key, "by": ANA}
+        return {"ref": Ref(LANE, next(self._commands)), "conversation": LANE, "action": key, "by": ANA}
 
     async def tell(self, command: ActionCommand) -> None:
         await publish(self.broker, f"cmd.act.{command.action}", command, str(command.ref))
@@ -293,7 +310,7 @@ class Shop:
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while not (found := await ready()):
-                    await asyncio.sleep(POLL_SECONDS)
+                    await asyncio.sleep(self.poll_seconds)
                 return found
         except TimeoutError:
             raise AssertionError(await self._story()) from None

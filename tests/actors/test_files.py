@@ -1,6 +1,9 @@
 """Files over the border of an action: what people sent is there before its model is told; what code offers is told."""
 
+import pytest
+
 from actors.entries import Offered
+from actors.handing import beginning
 from gateway.events import ActionEnded, ActionResponded, ClarificationRequested, FileOffered
 from gateway.files import attachment
 from tests.actors.rules import texts
@@ -36,7 +39,7 @@ async def test_a_file_is_there_before_the_model_is_told_and_a_part_of_the_work_h
     await shop.start("a1", "Take it", files=(await shop.file("../../numbers.txt", b"one two"),))
     await shop.fact("a1", ActionResponded)
     first = str(shop.model.asked("Take it")[0].messages[-1]["content"])
-    assert "\n  [file: received-1/numbers.txt (text/plain, 7 B)]" in first
+    assert "\n  [file: received-1/numbers.txt (text/plain, 7 B)]\n    | one two" in first
     offered: FileOffered = await shop.fact("a1", FileOffered)
     assert (offered.file.name, offered.file.kind) == ("result.txt", "text/plain")
     assert await shop.broker.get_blob(offered.file.digest) == b"ONE TWO"
@@ -82,3 +85,17 @@ async def test_the_same_file_is_offered_once_however_often_it_is_told(shop: Shop
     await shop.start("a1", "Twice")
     await shop.fact("a1", ActionResponded)
     assert len([one for one in await shop.log("a1") if isinstance(one, Offered)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b"\xef\xbb\xbfa,b\r\n\r\n1,2\n3,4\n5,6\n", "\n    | a,b\n    | 1,2\n    | 3,4"),
+        (("a" + "é" * 2_000).encode(), "\n    | a" + "é" * 119),
+        (b"\x89PNG\r\n\x1a\n", ""),
+        (b"a\x00b", ""),
+        (b"", ""),
+    ],
+)
+def test_a_text_is_shown_with_its_first_lines(data: bytes, shown: str) -> None:
+    assert beginning(data) == shown

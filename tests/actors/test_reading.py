@@ -93,7 +93,8 @@ async def test_a_reader_answers_with_its_own_family_of_primitives_alone(tmp_path
 async def test_tasks_and_transcripts_are_read_by_code(tmp_path, broker):
     history = transcripts.search(LaneHistory(broker, whose, "Desk"))
     async with Shop(tmp_path) as shop:
-        shop.primitives = {one.method: one for one in (history, *tasks.reading(Tasks(shop.broker, whose, may_see)))}
+        own = tasks.reading(Tasks(shop.broker, whose, may_see))
+        shop.primitives.update({one.method: one for one in (history, *own)})
         shop.model.on("Do February", code("print('rows: 28')"), "It is 28")
         await shop.start("a1", "Do February")
         await shop.phase("a1", "awaiting_input")

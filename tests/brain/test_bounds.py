@@ -8,13 +8,13 @@ import pytest
 
 from brain.entries import Speak
 from brain.hearing import OVERHEARD_KEPT
-from brain.lane import MAX_EVENTS, _events
 from brain.parts import Heard
 from brain.prompt import request
 from brain.state import LaneState
 from brain.telling import EVENTS_CHARACTERS
 from brain.tools import legal, render
 from brain.turn import Turn
+from brain.turns import MAX_EVENTS, events
 from gateway.llm.history import fitted, healed, tokens_of
 from gateway.llm.model import Message
 from tests.brain.people import ANA, NOON, OWNER, Talk, frame
@@ -67,12 +67,12 @@ def test_a_thousand_messages_at_once_are_turns_of_a_bounded_size() -> None:
     talk = Talk()
     for n in range(1_000):
         talk.says(f"message {n} " + "word " * 400)
-    heard = _events(talk.state)
+    heard = events(talk.state)
     assert [item.label for item in heard] == [f"m{n}" for n in range(1, MAX_EVENTS + 1)]
-    events = prompt_of(talk.state, heard)[-2]["content"]
-    assert len(events) < EVENTS_CHARACTERS + MAX_EVENTS * 200
-    assert all(f"message {n} " in events for n in range(MAX_EVENTS))
-    assert "more characters are not shown" in events
+    shown = prompt_of(talk.state, heard)[-2]["content"]
+    assert len(shown) < EVENTS_CHARACTERS + MAX_EVENTS * 200
+    assert all(f"message {n} " in shown for n in range(MAX_EVENTS))
+    assert "more characters are not shown" in shown
 
 
 def test_a_room_that_talks_among_itself_for_long_does_not_fill_the_prompt() -> None:

@@ -24,6 +24,9 @@ class NoBox:
     def __init__(self, key: str, emit: Any) -> None:
         pass
 
+    def is_here(self) -> bool:
+        return True
+
     async def attach(self) -> Attached:
         return Attached(alive=False, stateful=False, cells=())
 

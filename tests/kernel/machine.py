@@ -166,6 +166,9 @@ class Box:
         await self._gate.point("box attach", "after")
         return attached
 
+    def is_here(self) -> bool:
+        return True
+
     async def execute(self, cell: str, code: str, *, stateful: bool) -> None:
         await self._gate.point("box execute", "before")
         self._room.box = self

@@ -33,7 +33,7 @@ class Platform:
     """`refusals`: so many sends it answers with 429 at first. `repeatable`: one key is shown once."""
 
     def __init__(self, repeatable: bool, refusals: int = 1) -> None:
-        self.repeatable = repeatable
+        self.repeatable, self.may_come_back = repeatable, False
         self.pushed: list[MessageReceived] = []
         self.confirmed = 0
         self.shown: list[Shown] = []
@@ -95,7 +95,7 @@ class ScriptedMedium:
 
     def __init__(self, platform: Platform, gate: Gate) -> None:
         self._platform, self._gate = platform, gate
-        self.repeatable = platform.repeatable
+        self.repeatable, self.may_come_back = platform.repeatable, False
 
     async def receive(self, publish: Publish, keep: Keep) -> None:
         while True:

@@ -57,7 +57,7 @@ HEAR = """\
 """
 
 QUICK: dict[str, Taken] = {
-    "a commit looks again for what came meanwhile": taken("brain.lane", COMMIT, "            if state.moved:\n"),
+    "a commit looks again for what came meanwhile": taken("brain.turns", COMMIT, "            if state.moved:\n"),
     "what follows is published again after a restart": taken(
         "gateway.journal",
         EMIT,
@@ -84,9 +84,9 @@ QUICK: dict[str, Taken] = {
 }
 SLOW: dict[str, Taken] = {
     "covers are what the model saw, not a range": taken(
-        "brain.lane",
+        "brain.turns",
         COVERS,
-        "                covers=tuple(identity_of(item.fact) for item in _events(state)),\n"
+        "                covers=tuple(identity_of(item.fact) for item in events(state)),\n"
         "                decisions=made.decisions,\n",
         by="seeds",
     ),

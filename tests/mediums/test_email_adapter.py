@@ -13,6 +13,7 @@ import pytest
 
 from gateway.addresses import Route
 from gateway.files import attachment
+from gateway.outbox_state import mark_of
 from gateway.written import Secret
 from mediums.email import EmailMedium, Server, letter, trial
 from mediums.medium import Carried, OutcomeUnknown, Rejected, SurelyNotSent
@@ -257,8 +258,9 @@ async def test_em09_a_bounce_is_told_to_the_operator_and_not_answered(email, cap
         await email.mail.sees(email.mail.address, lambda seen: "multipart/report" in seen["content-type"])
         await eventually(lambda: "was not delivered (to gone@example.org)" in caplog.text)
         await email.says("a person's")
-        await inbox.has(1)
-    assert inbox.texts == ["a person's"]
+        returned, said = await inbox.holds(2)
+    assert returned.mark == mark_of(medium.account, "s/1/0")
+    assert said.text == "a person's"
 
 
 async def test_em09_own_mails_are_not_heard(email):

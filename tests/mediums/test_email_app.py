@@ -42,6 +42,10 @@ addresses = ["email:Ana@Example.org"]
 [[contacts]]
 name = "Bo"
 addresses = ["email:bo@example.org"]
+
+[[contacts]]
+name = "Gil"
+addresses = ["email:gone@example.org"]
 """
 
 
@@ -183,6 +187,31 @@ async def test_a_shared_thread_is_answered_to_who_asked_and_knows_nothing_privat
     assert "salary" not in house.model.asked[-1]
     assert len(house.model.asked) == 2, "who is only in Cc is not asked"
     assert [seen.text for seen in house.mail.seen_by("ana@example.org")] == ["Noted."]
+
+
+async def test_em09_a_mail_that_comes_back_was_not_delivered_and_is_not_answered_for_ever(house):
+    """The model is told, once, and what it then says to the same dead mailbox is the last."""
+    gil = house.mail.person("gone@example.org")
+    house.model.rule = lambda events: "I will try again." if "a send failed" in events else "Noted."
+
+    async def closed(app, count):
+        account = f"email-{house.mail.address.replace('@', '-').replace('.', '-')}"
+        while len(ended := await app.broker.read(f"evt.out.{account}") if app.broker else []) < count:
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        return [decode(one.data, SendClosed) for one in ended]
+
+    async with house.open() as app, asyncio.timeout(20):
+        gil.sends("Hello")
+        first, back, second, again = await closed(app, 4)
+        await house.mail.taken()
+        assert app.broker is not None
+        told = await app.broker.read("log.lane.p-gil")
+    assert [one.outcome for one in (first, back, second, again)] == ["sent", "failed", "sent", "failed"]
+    assert (back.send, again.send) == (first.send, second.send)
+    assert "the mail came back (to gone@example.org): " in back.why
+    assert len(house.model.asked) == 2
+    assert "“Noted.” on email" in house.model.asked[1]
+    assert told
 
 
 async def test_a_command_works_by_mail(house):

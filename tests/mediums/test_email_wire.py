@@ -428,6 +428,49 @@ def test_em09_robots_are_known_and_people_are_heard(headers, kind):
     assert (found.fact is not None) == (kind in (Kind.PERSON, Kind.LIST))
 
 
+OURS = "Message-ID: <fd.0123456789abcdef.fedcba9876543210@bots.example>"
+DAEMON = "From: MAILER-DAEMON@mx.example"
+
+
+def bounce(action: str, about: str = OURS, kind: str = "text/rfc822-headers") -> bytes:
+    status = "Reporting-MTA: dns; mx.example\r\n\r\nFinal-Recipient: rfc822; eva@example.de\r\n"
+    status += f"Action: {action}\r\nDiagnostic-Code: smtp; 550 5.1.1 no\r\n such mailbox\r\n"
+    report = "multipart/report; report-type=delivery-status; boundary=x"
+    body = f"--x\r\n\r\nSorry.\r\n--x\r\nContent-Type: message/delivery-status\r\n\r\n{status}\r\n"
+    body += (
+        f"--x\r\nContent-Type: {kind}\r\n\r\nReferences: <fd.{'0' * 16}.{'1' * 16}@bots.example>\r\n{about}\r\n--x--"
+    )
+    return raw(DAEMON, TO, f"Content-Type: {report}", "Message-ID: <d@mx.example>", body=body)
+
+
+@pytest.mark.parametrize("kind", ["text/rfc822-headers", "message/rfc822"])
+def test_em09_a_mail_of_ours_that_came_back_is_known_by_its_id(kind):
+    returned = heard(bounce("failed", kind=kind)).returned
+    assert returned.mark == "fedcba9876543210"
+    assert returned.why == "the mail came back (to eva@example.de): 550 5.1.1 no such mailbox"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        bounce("delayed"),
+        bounce("failed", "Message-ID: <fd.0123456789abcdef.fedcba9876543210@other.example>"),
+        raw(DAEMON, TO, "Subject: Warning: message delayed 24 hours", body=OURS),
+        raw(
+            "From: eva@example.de", TO, "Content-Type: multipart/report; boundary=x", body=f"--x\r\n\r\n{OURS}\r\n--x--"
+        ),
+        raw("From: eva@example.de", TO, "Auto-Submitted: auto-replied", body=OURS),
+    ],
+    ids=["delayed", "not ours", "delayed, in words", "a receipt", "an automatic answer"],
+)
+def test_em09_what_is_no_failure_of_ours_takes_nothing_back(told):
+    assert heard(told).returned is None
+
+
+def test_em09_a_return_in_plain_words_counts_too():
+    assert heard(raw(DAEMON, TO, "X-Failed-Recipients: eva@example.de", body=f"Sorry.\r\n\r\n{OURS}")).returned
+
+
 def test_em09_a_list_is_overheard():
     found = fact(raw(ANA, TO, "List-Id: <team.lists.example>", "Message-ID: <r@example.org>"))
     assert (found.private, found.addressed) == (False, False)

@@ -278,6 +278,11 @@ async def test_tg10_a_message_follows_its_group_to_the_new_id(telegram):
     telegram.server.script("sendMessage", moved)
     await medium.send(Route(medium="telegram", account=medium.account, place="-4518", reply_to="9"), "here", "s/1/0")
     assert telegram.server.seen_by(new) == ["here"]
+    inbox = Inbox()
+    async with receiving(medium, inbox):
+        telegram.ana.says("and here?", new)
+        moved, said = await inbox.holds(2)
+    assert (moved.old, moved.new, said.text) == ("-4518", "-1002471352452", "and here?")
 
 
 async def test_tg11_text_and_signs_go_to_the_topic(telegram):

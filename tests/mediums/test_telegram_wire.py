@@ -187,6 +187,16 @@ def test_tg10_service_messages_are_nobodys_words(service):
     assert wire.heard(update(text=None, **service), ME, None) is None
 
 
+def test_tg10_a_group_that_became_a_supergroup_is_told_once():
+    old = {"chat": {"id": -4518, "type": "group", "title": "Team"}, "migrate_to_chat_id": -1002471352452}
+    new = {"chat": {"id": -1002471352452, "type": "supergroup", "title": "Team"}, "migrate_from_chat_id": -4518}
+    told = [wire.moved(update(text=None, **one), ME) for one in (old, new)]
+    assert [(one.identity, one.old, one.new) for one in told] == [
+        ("telegram-8123/moved/-4518", "-4518", "-1002471352452")
+    ] * 2
+    assert wire.moved(update(), ME) is None
+
+
 def test_tg11_a_topic_is_a_thread():
     opened = message(None, message_id=77, forum_topic_created={"name": "A"}, **{"from": {"id": 8123}})
     heard = fact(text="topic A", message_thread_id=77, is_topic_message=True, reply_to_message=opened)

@@ -5,6 +5,7 @@ import pytest
 from brain.attention import GUEST_TURNS, ROBOT_TURNS
 from brain.contacts import Contact
 from gateway.addresses import Address
+from gateway.events import PlaceMoved
 from tests.people.town import CONTACTS, GUEST, MEMBER, OWNER, STRANGER, Clock, calls, room, says, shown, town
 
 ROBOT = Address(medium="slack", user="T/UROBOT")
@@ -93,6 +94,27 @@ async def test_strangers_in_a_known_place_are_history_and_open_nothing(tmp_path)
         await here.settled()
         assert "And me?" in shown(here.model.requests[-1])
         assert "Let me in" not in shown(here.model.requests[-1])
+
+
+async def test_tg10_a_place_that_is_named_anew_keeps_its_conversation(tmp_path):
+    def said(request):
+        return says("Yes.")
+
+    moved = PlaceMoved(identity="moved", medium="slack", account="slack-0", old="C1", new="C9", at=Clock()())
+    places = frozenset({"slack:C1"})
+    async with town(tmp_path / "db", said, ambient=places) as here:
+        await here.says(OWNER, "We meet in Rome.", at=room("C1"))
+        await here.settled()
+        await here.tells(moved)
+        await here.tells(moved, "told by the other side too")
+        await here.says(MEMBER, "Where do we meet?", at=room("C9"), addressed=False)
+        await here.settled()
+        assert "We meet in Rome." in shown(here.model.requests[-1])
+        assert await here.told("C9") == ["Yes."]
+    async with town(tmp_path / "db", said, ambient=places) as here:
+        await here.says(MEMBER, "Still there?", at=room("C9"))
+        await here.settled()
+        assert "We meet in Rome." in shown(here.model.requests[-1])
 
 
 async def test_a_thread_that_it_has_spoken_in_is_its_own_whatever_the_medium_remembers(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from brain.contacts import Contact
-from brain.lane import MAX_UNCLEAN
+from brain.turns import MAX_UNCLEAN
 from gateway.events import ActionChanged, ActionResponded, Ref
 from gateway.journal import Owned
 from gateway.llm.model import Generation

@@ -24,6 +24,7 @@ class FakePlatform:
 
     def __init__(self, account="telegram-1", repeatable=False, parts=1):
         self.account, self.repeatable, self._parts = account, repeatable, parts
+        self.may_come_back = False
         self.script = defaultdict(list)
         self.tried, self.arrived = [], []  # (place, text, key, when)
         self.cards = {}

@@ -60,7 +60,7 @@ from gateway.events import (
 from gateway.files import Attachment, attachment
 from gateway.journal import Emitted, Owned, Released
 from gateway.llm.model import Usage
-from gateway.outbox_state import Attempting, Closed, Deferred, OutboxState, PartSent, Queued
+from gateway.outbox_state import Attempting, Closed, Deferred, OutboxState, PartSent, Queued, Returned
 from gateway.quiet import QuietHours
 from gateway.seen import erased
 from mediums.local.room import Posted, RoomState, Settled
@@ -258,7 +258,9 @@ def outbox(seed: int, length: int) -> Walk:
         ready = [ref for ref in state.rooms().values() if state.pending(ref)]
         trying = [ref for ref, item in state.open.items() if item.attempting]
         messages = [ref for ref, item in state.open.items() if isinstance(item.send, Send)]
-        match rnd.randrange(6):
+        match rnd.randrange(7):
+            case 6 if state.returnable:
+                walk.add(Returned(mark=rnd.choice(list(state.returnable)), why="no such mailbox"))
             case 0 | 1:
                 sent += 1
                 route = Route(medium="telegram", account="telegram-1", place=str(rnd.randrange(4)))
@@ -299,7 +301,7 @@ def outbox(seed: int, length: int) -> Walk:
                 outcome, message = rnd.choice(["sent", "failed", "unknown"]), rnd.choice(["", f"m{sent}"])
                 ends = [Deferred(send=ref, why="429", until=rnd.choice([None, walk.at()]))]
                 ends.append(
-                    Closed(send=ref, outcome=outcome, why="?", message=message)
+                    Closed(send=ref, outcome=outcome, why="?", message=message, mark=rnd.choice(["", f"{sent:016x}"]))
                     if last
                     else PartSent(send=ref, part=item.part)
                 )

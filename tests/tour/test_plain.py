@@ -30,7 +30,7 @@ TOUR = (
 )
 
 
-COMMAND = (sys.executable, "-m", "frontdesk", "demo", "--plain", "--model", "rehearsal", "--pace", "0.1")
+COMMAND = (sys.executable, "-m", "frontdesk", "demo", "--model", "rehearsal", "--pace", "0.1")
 
 
 def plain(lines: tuple[str, ...], *options: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,97 @@
+"""Where what is said goes, and whose words a call follows. Pure."""
+
+from typing import Any
+
+from brain import files
+from brain.arguments import MAX_TEXT, Refusal
+from brain.entries import React, Speak
+from brain.parts import Heard
+from brain.rights import Rights
+from brain.tools import REACTS
+from brain.turn import Turn
+from gateway.addresses import Address, Route
+from gateway.events import ControlPressed, MessageReceived, Person, TimerFired, identity_of
+from gateway.record import whole_text
+
+
+def speak(text: str, how: dict[str, Any], turn: Turn) -> Speak:
+    reply_to, medium, to = how.get("reply_to"), how.get("medium"), how.get("to")
+    if reply_to is not None:
+        heard = [item for item in turn.heard if item.label == reply_to.strip("[]")]
+        if not heard:
+            raise Refusal(f"{reply_to} is not among what this turn is about: {', '.join(_labels(turn))}")
+    else:
+        heard = list(turn.heard)
+    if to:  # the table of tools has no other addresses than those
+        route: Route = turn.reaches[Address.parse(to)]
+    elif medium:
+        route = turn.state.routes[medium]
+    else:
+        route = _one_route(heard, turn)
+    answers = tuple(identity_of(item.fact) for item in heard)
+    attached = files.named(how.get("attach", ()), turn.state)
+    by_tool = bool(how)
+    return Speak(route=route, text=whole_text(text)[:MAX_TEXT], answers=answers, by_tool=by_tool, files=attached)
+
+
+def react(emoji: str, to: str | None, turn: Turn) -> React:
+    said = [item for item in turn.heard if isinstance(item.fact, MessageReceived)]
+    if to is not None:
+        known = [item for exchange in turn.state.exchanges for item in exchange.heard]
+        said = [
+            item
+            for item in (*known, *turn.state.overheard, *turn.heard)
+            if item.label == to.strip("[]") and isinstance(item.fact, MessageReceived)
+        ]
+    if not said:
+        raise Refusal(f"{to or 'that'} is no message here")
+    fact = said[-1].fact
+    assert isinstance(fact, MessageReceived)
+    if fact.route.medium not in REACTS or not fact.route.reply_to:
+        raise Refusal(f"no emoji can be put to a message on {fact.route.medium}")
+    return React(route=fact.route, emoji=emoji, answers=(fact.identity,))
+
+
+def _one_route(heard: list[Heard], turn: Turn) -> Route:
+    """The newest message's, where all belong to one room."""
+    routes = [route for item in heard if (route := turn.state.route_of(item)) is not None]
+    if len({(route.medium, *route.room) for route in routes}) > 1:
+        raise Refusal(
+            f"these came from several places; say which you reply to with reply_to: {', '.join(_labels(turn))}"
+        )
+    route = routes[-1] if routes else turn.state.route
+    if route is None:
+        raise Refusal("nobody has written here yet")
+    return route
+
+
+def _labels(turn: Turn) -> list[str]:
+    return list(dict.fromkeys(item.label for item in turn.heard))
+
+
+def whose_words(label: str | None, turn: Turn, rights: Rights) -> tuple[Person, Route] | None:
+    """Author and route of the message that a call follows; None in a turn that nobody's message opened."""
+    said = [item for item in turn.heard if isinstance(item.fact, MessageReceived | ControlPressed)]
+    if label is not None:
+        said = [item for item in said if item.label == label.strip("[]")]
+        if not said:
+            raise Refusal(f"{label} is not among what this turn is about: {', '.join(_labels(turn))}")
+    authors = [item.fact.author.address for item in said if isinstance(item.fact, MessageReceived | ControlPressed)]
+    if any(not rights.same(authors[0], other) for other in authors):
+        raise Refusal("several people wrote; say whose words this follows with for_message")
+    if not said:
+        return None
+    fact = said[-1].fact
+    assert isinstance(fact, MessageReceived | ControlPressed)
+    return fact.author, fact.route
+
+
+def requester(turn: Turn) -> tuple[Person, Route]:
+    """Of a turn that an action opened: its own requester asks on."""
+    for item in reversed(turn.heard):
+        if isinstance(item.fact, TimerFired) and item.fact.by is not None and item.fact.route is not None:
+            return item.fact.by, item.fact.route
+        action = turn.state.actions.get(getattr(item.fact, "action", ""))
+        if action is not None:
+            return action.by, action.route
+    raise Refusal("nobody asked for this")
