@@ -1,7 +1,7 @@
 """The stories of tests/kernel on JetStream: a fault at every await of the process that lives them.
 
-Enumerated, as there. The suite crashes right after every append, send and acknowledgement of the short story: a message,
-an action that is corrected, asks, is answered and stopped. Of the long one it strikes a share, and `make soak` all.
+Enumerated, as there. The suite crashes right after every append, send and acknowledgement of the short story (a
+message, an action that is corrected, asks, is answered and stopped). Of the long one it strikes a share, soaks all.
 """
 
 import asyncio
