@@ -32,7 +32,7 @@ from tests.kernel.reading import Reading
 
 CONVERSATION = "p-ana"
 PACE = Pace(quiet_seconds=0.02, burst_seconds=0.2, turn_seconds=60.0, max_restarts=100, progress_seconds=0.0)
-MOMENT_SECONDS, SHOWN_SECONDS, SETTLE_SECONDS = 1.0, 2.0, 20.0
+MOMENT_SECONDS, SHOWN_SECONDS, SETTLE_SECONDS = 1.0, 2.0, 45.0
 PATIENCE_SECONDS = 10.0  # of the short story: longer than a takeover takes, on a busy machine too
 STOP_SECONDS = 5.0
 
