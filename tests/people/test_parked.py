@@ -1,5 +1,6 @@
 """A conversation whose journal cannot be read: who writes there is told so, once, and all others are answered."""
 
+from frontdesk.legible import unreadable
 from gateway.broker.sqlite import SqliteBroker
 from tests.people.town import GUEST, MEMBER, OWNER, says, town
 
@@ -10,7 +11,10 @@ async def test_a_conversation_that_cannot_be_read_is_parked_and_the_others_go_on
         await here.says(MEMBER, "Hello.")
         await here.settled()
     broker = SqliteBroker(tmp_path / "db")
+    assert await unreadable(broker) == []
     await broker.append("log.lane.p-ana", b'[9,"x",{"type":"WrittenByANewerVersion"}]', msg_id="newer")
+    (found,) = await unreadable(broker)
+    assert found.startswith("log.lane.p-ana, entry ")
     await broker.close()
     for n in (1, 2):
         async with town(tmp_path / "db", lambda request: says("Good day")) as here:
