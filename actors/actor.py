@@ -1,4 +1,4 @@
-"""The loop of one action. All control flow is in `_loop`; what comes next is decided by `transcript.next_step`.
+"""The loop of one action. All control flow is in `_loop`; what comes next is decided by `next_step`.
 
 One task owns the journal, spawning and cascading. Everything else (code, children, timers, effects) only puts a
 happening into the inbox.
@@ -14,12 +14,13 @@ from actors.entries import ActionEntry, Call, CallClosed, JobStarted, Responded,
 from actors.generating import Generating
 from actors.inbox import Inbox
 from actors.journal import ActionState
+from actors.next_step import End, Generate, Respond, Rest, StartCall, next_step
 from actors.parent import Parent
 from actors.purse import Purse
 from actors.sandbox.stubs import Stub
 from actors.sandbox.words import CellCalled
 from actors.tools import TOOLS
-from actors.transcript import End, Generate, Respond, Rest, StartCall, Transcript, next_step
+from actors.transcript import Transcript
 from actors.words import Happened
 from actors.workshop import Workshop
 from gateway.events import ActionCommand, Ask
@@ -155,7 +156,8 @@ class Actor:
                     if not await self.drain_commands():
                         await self.respond(text, None)
                 case Rest():
-                    if self.state.phase == "hibernated" and await self._let_go():
+                    sleeps = self.state.phase == "hibernated" or self.state.start is None
+                    if sleeps and await self._let_go():
                         return
                     await self.something_happens()
                 case End():
@@ -213,13 +215,6 @@ class Actor:
         finally:
             sleeping.cancel()
 
-    async def pause_unless_told(self, seconds: float) -> None:
-        self._inbox.attend()
-        if not self.has_mail:
-            sleeping = asyncio.ensure_future(asyncio.sleep(seconds))
-            await self._inbox.change(sleeping)
-            sleeping.cancel()
-
     async def _let_go(self) -> bool:
         """True when nothing is left to be answered: the loop ends, and the next command opens the action again."""
         if self.state.asks or self._inbox or self._wanted():
@@ -273,6 +268,7 @@ class Actor:
     async def respond(self, text: str, call: str | None) -> None:
         assert self.state.start is not None
         ended = not self.state.start.persist
+        text = calls.within(text, calls.RESPONSE_BYTES)
         await self.append(Responded(text=text, call=call, ended=ended, at=self.work.now()))
         self.tell_parent()
 

@@ -4,15 +4,16 @@ At a bound it asks whether to go on. A budget is the whole tree's: its root asks
 there is an answer. "Stop here" ends everything that runs, and then the model says what it has.
 """
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from actors import calls
 from actors.entries import Bound, Failed, JobEnded, JobStarted, Nudged, Responded
-from actors.struggle import NOT_RUN, NOTHING, SAME_MAX
+from actors.struggle import CUT, NOT_RUN, NOTHING, SAME_MAX
 from gateway.events import Ref
-from gateway.llm.model import Usage
+from gateway.llm.model import ErrorKind, ModelError, Usage
 
 if TYPE_CHECKING:
     from actors.actor import Actor
@@ -21,6 +22,18 @@ GO_ON, STOP_HERE = "go on", "stop here and say what you have"
 TRY_AGAIN, GIVE_UP = "try again", "give up"
 LAST_WORD = "Stop here. Say now what you have so far, and what is missing; nothing more can be run."
 NO_MODEL = "my model cannot be reached or is not set up right; the person who runs me has been told"
+WHY_NOT: dict[ErrorKind, str] = {
+    "content_filtered": "the provider of my model refuses to answer this (its content filter)",
+    "context_too_long": "this has become longer than my model can take in",
+}
+
+
+_NO = re.compile(r"(no|nope|don't|do not|stop|give up|enough|cancel)\b(?!.*\b(go on|continue|try again)\b)", re.DOTALL)
+
+
+def means_no(answer: str) -> bool:
+    """To "Shall I go on?"; what is not clear is a yes, with words that its model sees."""
+    return _NO.match(answer.strip().casefold().replace("’", "'")) is not None
 
 
 def held(actor: "Actor") -> bool:
@@ -66,14 +79,14 @@ async def met_budget(actor: "Actor") -> bool:
     return True
 
 
-async def without_model(actor: "Actor") -> None:
+async def without_model(actor: "Actor", error: ModelError) -> None:
     """A session is kept until somebody says whether to try again; a one-off fails."""
-    start = actor.state.start
+    start, why = actor.state.start, WHY_NOT.get(error.kind, NO_MODEL)
     assert start is not None
     if start.persist:
-        await _ask(actor, "model", f"I cannot go on: {NO_MODEL}. Shall I try again?", (TRY_AGAIN, GIVE_UP))
+        await _ask(actor, "model", f"I cannot go on: {why}. Shall I try again?", (TRY_AGAIN, GIVE_UP))
     else:
-        await fail(actor, f"I could not go on: {NO_MODEL}.")
+        await fail(actor, f"I could not go on: {why}.")
 
 
 async def gave_up(actor: "Actor") -> bool:
@@ -83,6 +96,8 @@ async def gave_up(actor: "Actor") -> bool:
         return False
     if stuck == NOTHING:
         why = "my model answered nothing, several times."
+    elif stuck == CUT:
+        why = "my model's answers are longer than it is allowed to give, and were cut off several times."
     elif stuck.startswith(NOT_RUN):
         why = f"my model keeps writing calls that cannot be run ({stuck.removeprefix(NOT_RUN).rstrip('.')})."
     else:
@@ -101,7 +116,7 @@ async def fail(actor: "Actor", text: str) -> None:
 async def wind_up(actor: "Actor") -> None:
     """Step by step, again after a restart: what runs is ended, then the model says what it has."""
     if actor.transcript.winding_up == "model":
-        await fail(actor, f"I could not go on: {NO_MODEL}.")
+        await fail(actor, "I gave up, as I was told: my model had given no answer.")
         return
     jobs = list(actor.transcript.jobs.values())
     for job in jobs:

@@ -5,16 +5,22 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from actors.entries import Call, CallClosed, JobAwaited, JobStarted, Notified
+from actors.tools import NAMES, flaw
 from actors.words import WaitOver
 from gateway.events import Ref
 from gateway.llm.history import shortened
 from gateway.llm.model import parsed_arguments
+from gateway.record import encode
 
 if TYPE_CHECKING:
     from actors.actor import Actor
 
 CODE_CHARACTERS = 100_000
 RESULT_CHARACTERS = 20_000
+WORDS_BYTES = 20_000  # of a question, a part of the work, a word to a worker
+RESPONSE_BYTES = 60_000
+OPTION_CHARACTERS = 200
+NAME_CHARACTERS = 64
 WAIT_SECONDS = 120.0  # a call waits so long for its code; then the model hears how it stands
 CONTINUE_SECONDS_MAX = 600.0
 HOURS_MAX = 24 * 365
@@ -25,9 +31,9 @@ class NotRun(Exception):
 
 
 async def start(actor: "Actor", call: Call) -> None:
-    _, arguments = parsed_arguments(call.arguments)
     try:
-        await _START.get(call.name, _unknown)(actor, call, _usable(call, arguments))
+        arguments = _usable(actor, call)
+        await _START[call.name](actor, call, arguments)
     except NotRun as why:
         await actor.close_call(call, f"Not run: {why}.")
 
@@ -35,6 +41,22 @@ async def start(actor: "Actor", call: Call) -> None:
 def shown(text: str) -> str:
     """Capped in one place for every result."""
     return shortened(text, RESULT_CHARACTERS)
+
+
+def within(text: str, bytes_max: int) -> str:
+    """Shortened until it is no larger where it is stored."""
+    characters = len(text)
+    while len(encode(text)) > bytes_max:
+        characters = min(characters * 3 // 4, bytes_max)
+        text = shortened(text, characters)
+    return text
+
+
+def words(what: str, text: str) -> str:
+    """Raises NotRun when it is more than anybody would say."""
+    if (size := len(encode(text))) > WORDS_BYTES:
+        raise NotRun(f"{what} takes {size:,} bytes, at most {WORDS_BYTES:,}: put it into a file, and say which")
+    return text
 
 
 def interim(actor: "Actor", call: Call, *, shown: bool) -> str:
@@ -69,7 +91,7 @@ async def wait_over(actor: "Actor", call: str, seconds: float) -> None:
 
 
 async def _execute(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
-    code, stateful = _text(arguments, "code"), arguments.get("stateful") is True
+    code, stateful = arguments["code"], arguments.get("stateful") is True
     if actor.work.limits.code_refused:
         raise NotRun(actor.work.limits.code_refused)
     if len(code) > CODE_CHARACTERS:
@@ -87,8 +109,6 @@ async def _execute(actor: "Actor", call: Call, arguments: dict[str, Any]) -> Non
 async def _continue(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
     cell = _running(actor, arguments)
     seconds = arguments.get("seconds", 30)
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise NotRun("seconds must be a number")
     await actor.append(JobAwaited(job=cell, call=call.id))
     actor.spawn(wait_over(actor, call.id, min(max(seconds, 0), CONTINUE_SECONDS_MAX)), "wait")
 
@@ -101,18 +121,18 @@ async def _interrupt(actor: "Actor", call: Call, arguments: dict[str, Any]) -> N
 
 
 async def _notify(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
-    text = _text(arguments, "text")
-    await actor.append(Notified(text=shown(text)))
+    text = shown(arguments["text"])
+    await actor.append(Notified(text=text))
     await actor.close_call(call, "Noted.")
     actor.tell_progress(text)
 
 
 async def _clarify(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
-    await actor.ask_person(question(actor, _text(arguments, "question"), arguments, call=call.id))
+    await actor.ask_person(question(actor, arguments["question"], arguments, call=call.id))
 
 
 def question(actor: "Actor", text: str, arguments: dict[str, Any], **waiting: Any) -> JobStarted:
-    """A question to the person, with its times; `waiting` says what waits for it."""
+    """A question to the person, with its times; `waiting` says what waits for it. Raises NotRun."""
     limits, now = actor.work.limits, actor.work.now()
     default, hours = arguments.get("default"), arguments.get("hours")
     within = limits.answer_within
@@ -121,9 +141,9 @@ def question(actor: "Actor", text: str, arguments: dict[str, Any], **waiting: An
     return JobStarted(
         job=f"question{actor.transcript.jobs_made + 1}",
         kind="question",
-        about=text,
-        options=options_of(arguments),
-        default=default if isinstance(default, str) and default.strip() else None,
+        about=words("the question", text),
+        options=_options(arguments),
+        default=words("default", default) if isinstance(default, str) and default.strip() else None,
         at=now,
         remind_at=now + min(limits.remind_after, within / 2),
         expires_at=now + within,
@@ -132,11 +152,11 @@ def question(actor: "Actor", text: str, arguments: dict[str, Any], **waiting: An
 
 
 async def _act(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
-    await actor.children.begin(actor, _text(arguments, "query"), str(arguments.get("name") or ""), call=call.id)
+    await actor.children.begin(actor, arguments["query"], arguments.get("name") or "", call=call.id)
 
 
 async def _steer(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
-    job, verb, text = _text(arguments, "action"), _text(arguments, "verb"), str(arguments.get("text") or "")
+    job, verb, text = arguments["action"], arguments["verb"], arguments.get("text") or ""
     if verb == "ask":
         await ask_child(actor, job, text, call=call.id)
         return
@@ -156,6 +176,7 @@ def check_steering(actor: "Actor", job: str, verb: str, text: str) -> None:
         raise NotRun(f"{verb} is not possible")
     if verb == "interject" and not text.strip():
         raise NotRun("text is missing")
+    words("text", text)
 
 
 async def ask_child(actor: "Actor", child: str, text: str, **waiting: Any) -> None:
@@ -165,7 +186,7 @@ async def ask_child(actor: "Actor", child: str, text: str, **waiting: Any) -> No
     job = JobStarted(
         job=f"ask{actor.transcript.jobs_made + 1}",
         kind="ask",
-        about=text.strip() or "How does it stand?",
+        about=words("text", text.strip()) or "How does it stand?",
         child=child,
         **waiting,
     )
@@ -176,11 +197,7 @@ async def ask_child(actor: "Actor", child: str, text: str, **waiting: Any) -> No
 async def _respond(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
     if actor.transcript.jobs:
         raise NotRun(f"{', '.join(actor.transcript.jobs)} still open; wait, interrupt or answer first")
-    await actor.respond(_text(arguments, "text"), call.id)
-
-
-async def _unknown(actor: "Actor", call: Call, arguments: dict[str, Any]) -> None:
-    raise NotRun(f"there is no tool {call.name}; there are: {', '.join(_START)}")
+    await actor.respond(arguments["text"], call.id)
 
 
 _START = {
@@ -195,26 +212,27 @@ _START = {
 }
 
 
-def _usable(call: Call, arguments: dict[str, Any] | None) -> dict[str, Any]:
+def _usable(actor: "Actor", call: Call) -> dict[str, Any]:
+    """Its arguments, as its tool wants them. Raises NotRun."""
+    _, arguments = parsed_arguments(call.arguments)
     if call.refused or arguments is None:
         raise NotRun(call.refused or "the arguments are no JSON object")
-    return arguments
+    if call.name not in NAMES:
+        raise NotRun(f"there is no tool {call.name[:NAME_CHARACTERS]}; there are: {', '.join(_START)}")
+    if actor.transcript.responded:
+        raise NotRun("the response was given before it; call again if it is still right")
+    if wrong := flaw(call.name, arguments):
+        raise NotRun(wrong)
+    return {key: value for key, value in arguments.items() if value is not None}
 
 
-def _text(arguments: dict[str, Any], name: str) -> str:
-    value = arguments.get(name)
-    if not isinstance(value, str) or not value.strip():
-        raise NotRun(f"{name} is missing")
-    return value
-
-
-def options_of(arguments: dict[str, Any]) -> tuple[str, ...]:
+def _options(arguments: dict[str, Any]) -> tuple[str, ...]:
     options = arguments.get("options")
-    return tuple(str(option) for option in options)[:10] if isinstance(options, list) else ()
+    return tuple(shortened(str(one), OPTION_CHARACTERS) for one in options[:10]) if isinstance(options, list) else ()
 
 
 def _running(actor: "Actor", arguments: dict[str, Any]) -> str:
-    cell = _text(arguments, "cell")
+    cell = str(arguments["cell"])
     if cell not in actor.transcript.jobs or actor.transcript.jobs[cell].kind != "cell":
         raise NotRun(f"{cell} is not running")
     return cell

@@ -47,7 +47,7 @@ class Children:
         assert start is not None
         if actor.only:
             raise calls.NotRun("you only read, and start no workers")
-        if not query.strip():
+        if not calls.words("query", query).strip():
             raise calls.NotRun("query is missing")
         if start.depth >= limits.max_depth:
             raise calls.NotRun(f"workers may not nest deeper than {limits.max_depth}; do this part yourself")

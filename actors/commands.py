@@ -2,25 +2,33 @@
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from actors import handing
-from actors.calls import close_for_now, interim
+from actors.bounds import STOP_HERE, means_no
+from actors.calls import RESPONSE_BYTES, close_for_now, interim, within
 from actors.entries import Asked, Briefed, Interjected, JobEnded, JobStarted, Paused, Refused, Resumed, Stopped
+from actors.tools import NAMES
 from actors.transcript import with_files
 from actors.words import AskDone
 from gateway.actions import refusal, verb_of
 from gateway.events import ActionCommand, Answer, Ask, Interject, Pause, Resume, Start, Stop
 from gateway.llm.model import ModelError, Request
+from gateway.llm.written_calls import written_calls
 
 if TYPE_CHECKING:
     from actors.actor import Actor
 
 OUTPUT_TOLD = 400
+IN_WORDS = "Answer in words alone; no call is run here."
 
 
 async def obey(actor: "Actor", command: ActionCommand, sequence: int) -> None:
     """Raises nothing of its own: what is not legal is refused in the log."""
     if why := _illegal(actor, command):
-        await actor.append(Refused(command=command.ref, verb=verb_of(command), why=why, through=sequence))
+        nowhere = command.conversation if actor.state.start is None else ""
+        verb = verb_of(command)
+        await actor.append(Refused(command=command.ref, verb=verb, why=why, through=sequence, conversation=nowhere))
         return
     match command:
         case Start():
@@ -96,7 +104,7 @@ async def _answer(actor: "Actor", answer: Answer, sequence: int) -> None:
         JobEnded(
             job=job.job,
             text=f"{job.job} (“{job.about}”) was answered by {answer.by.name}: {said}",
-            value=said,
+            value=STOP_HERE if job.bound and means_no(said) else said,
             command=answer.ref,
             by=answer.by,
             through=sequence,
@@ -122,7 +130,7 @@ async def expire(actor: "Actor", job: JobStarted) -> None:
         await close_all(actor)
     unanswered = f"{job.job} (“{job.about}”) was not answered in time"
     if job.bound:
-        text, value = f"{unanswered}, so you stop here.", "stop here"
+        text, value = f"{unanswered}, so you stop here.", STOP_HERE
     elif job.default is not None:
         text, value = f"{unanswered}, so the default counts: {job.default}", job.default
     else:
@@ -140,24 +148,35 @@ def answer_beside(actor: "Actor", ask: Ask) -> None:
     """A call of its own on a snapshot; the loop is not touched, its next request is byte for byte the same."""
     live = {call.id: interim(actor, call, shown=False) for call in actor.transcript.open.values()}
     question = f"[{ask.by.name} asks, beside the work; answer in a sentence or two from what you know now] {ask.text}"
-    messages = [actor.instructions, *actor.transcript.snapshot(live, _with_state(actor, question))]
+    messages = [actor.instructions, *actor.transcript.snapshot(live, f"{question}\n({_state(actor)})")]
     actor.spawn(_answered(actor, ask, Request(messages=messages, tools=actor.tools, tool_choice="none")), "ask")
 
 
 async def _answered(actor: "Actor", ask: Ask, request: Request) -> None:
+    again = [*request.messages, {"role": "user", "content": IN_WORDS}]
     try:
-        generation = await actor.work.model.generate(request, actor.spent)
-        actor.spent(generation.model, generation.usage)
-        text = generation.text.strip() or "(no answer)"
+        text = (
+            await _said(actor, request)
+            or await _said(actor, msgspec.structs.replace(request, messages=again))
+            or f"It gave no answer in words. {_state(actor)}"
+        )
     except ModelError as error:
         actor.work.operator(f"The action {actor.key} could not be asked. {error.for_operator}")
         text = "It cannot be asked right now: its model gives no answer."
     actor.happened(AskDone(ask=ask, text=text))
 
 
-def _with_state(actor: "Actor", question: str) -> str:
+async def _said(actor: "Actor", request: Request) -> str:
+    """What its model says to that; calls, which it was asked not to make, are passed over."""
+    generation = await actor.work.model.generate(request, actor.spent)
+    actor.spent(generation.model, generation.usage)
+    text = generation.text.strip()
+    return "" if written_calls(text, NAMES) else within(text, RESPONSE_BYTES)
+
+
+def _state(actor: "Actor") -> str:
     jobs = [f"{job.job} ({job.kind}): {job.about[:200]}" for job in actor.transcript.jobs.values()]
-    return f"{question}\n(State: {actor.state.phase}. Open: {'; '.join(jobs) or 'nothing'}.)"
+    return f"State: {actor.state.phase}. Open: {'; '.join(jobs) or 'nothing'}."
 
 
 def _report(actor: "Actor") -> str:

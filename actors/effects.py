@@ -148,7 +148,7 @@ async def _run(actor: "Actor", call: CellCalled, primitive: Primitive) -> None:
             value, error = None, f"the answer is larger than {VALUE_BYTES} bytes"
     except PrimitiveError as why:
         error = str(why)
-    except Exception as failure:  # the code that called must not wait for ever
+    except Exception as failure:  # whatever a primitive raises: the code that called must not wait for ever
         log.exception("%s: primitives.%s failed inside", actor.key, call.method)
         error = f"it failed inside ({type(failure).__name__}); whether anything was done is not known"
     actor.happened(EffectDone(rpc=call.rpc, value=value, error=error))

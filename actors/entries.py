@@ -155,12 +155,13 @@ class AskAnswered(Tagged, frozen=True, kw_only=True):
 
 
 class Refused(Tagged, frozen=True, kw_only=True):
-    """A command that came when it was not legal; its sender is told."""
+    """A command that came when it was not legal; its sender is told: in `conversation`, if the action never began."""
 
     command: Ref
     verb: str
     why: str
     through: int = 0
+    conversation: str = ""
 
 
 class Notified(Tagged, frozen=True, kw_only=True):
@@ -177,10 +178,11 @@ class Offered(Tagged, frozen=True, kw_only=True):
 
 
 class Nudged(Tagged, frozen=True, kw_only=True):
-    """A word of the loop itself to its model; `empty`: which had answered nothing."""
+    """A word of the loop itself to its model; `empty`: which had answered nothing, `cut`: not to its end."""
 
     text: str
     empty: bool = False
+    cut: bool = False
 
 
 class SandboxLost(Tagged, frozen=True, kw_only=True):

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from actors import bounds, compaction
+from actors import bounds, calls, compaction
 from actors.entries import Call, Generated, Nudged
+from actors.tools import NAMES
 from gateway.llm.model import Generation, Message, ModelError, RawCall, Request, Usage, parsed_arguments
+from gateway.llm.written_calls import written_calls
+from gateway.record import encode
 
 if TYPE_CHECKING:
     from actors.actor import Actor
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 MODEL_TRIES = 5
 MODEL_PAUSE_SECONDS = 5.0
 NUDGE = "Nothing came. Call a tool, or respond with text."
+CUT = "Your answer was cut off at the length that you are allowed, and nobody has seen it. Give it again, shorter; put \
+what is long into a file."
+CALLS_MAX = 50
+GENERATED_BYTES = 150_000  # of its calls together; its text beside
 
 
 class Generating:
@@ -36,11 +43,14 @@ class Generating:
         generation = await self._asked()
         if generation is None:
             return
-        if generation.text.strip() or generation.calls:
+        if not generation.calls and (written := written_calls(generation.text, NAMES)):
+            generation = msgspec.structs.replace(generation, text="", calls=written)
+        if generation.calls or (generation.text.strip() and not generation.cut):
             await self._record(generation)
         else:
             self._actor.spent(generation.model, generation.usage)
-            await self._actor.append(Nudged(text=NUDGE, empty=True))
+            nothing = not generation.text.strip()
+            await self._actor.append(Nudged(text=NUDGE if nothing else CUT, empty=nothing, cut=not nothing))
 
     async def say_what_you_have(self) -> bool:
         """One answer without any call; false when something came first."""
@@ -89,11 +99,10 @@ class Generating:
 
     async def _record(self, generation: Generation) -> None:
         actor = self._actor
-        made = [self._call(n, raw) for n, raw in enumerate(generation.calls)]
         await actor.append(
             Generated(
-                text=generation.text.strip(),
-                calls=tuple(made),
+                text=calls.within(generation.text.strip(), calls.RESPONSE_BYTES),
+                calls=self._calls(generation.calls),
                 fields=generation.fields,
                 model=generation.model,
                 usage=generation.usage,
@@ -102,23 +111,33 @@ class Generating:
         )
         actor.tell_spent(generation.model, generation.usage)
 
-    def _call(self, n: int, raw: RawCall) -> Call:
-        safe, arguments = parsed_arguments(raw.arguments)
-        refused = ""
-        if not raw.complete:
-            refused = "the call was cut off; make it again, whole"
-        elif arguments is None:
-            refused = "the arguments are no JSON object"
-        call_id = f"c{self._actor.transcript.calls_made + n:08d}"
-        return Call(id=call_id, name=raw.name, arguments=safe, fields=raw.fields, refused=refused)
+    def _calls(self, written: tuple[RawCall, ...]) -> tuple[Call, ...]:
+        """As far as an entry holds them: what is beyond is refused, or left out."""
+        made: list[Call] = []
+        room = GENERATED_BYTES
+        for raw in written[:CALLS_MAX]:
+            safe, arguments = parsed_arguments(raw.arguments)
+            refused = ""
+            if not raw.complete:
+                refused = "the call was cut off; make it again, whole"
+            elif arguments is None:
+                refused = "the arguments are no JSON object"
+            if len(encode(safe)) > room:
+                safe, refused = "{}", "the arguments are too long; write what is long into a file, piece by piece"
+            room -= len(encode(safe))
+            number = self._actor.transcript.calls_made + len(made)
+            name = raw.name[: calls.NAME_CHARACTERS]
+            made.append(Call(id=f"c{number:08d}", name=name, arguments=safe, fields=raw.fields, refused=refused))
+        return tuple(made)
 
     async def _bear(self, error: ModelError) -> None:
         """Tries again for a while, still listening; then says so. A session is kept: it can be told to go on."""
         actor = self._actor
         self._failures += 1
         if error.retryable and self._failures < MODEL_TRIES:
-            await actor.pause_unless_told(MODEL_PAUSE_SECONDS * 2 ** (self._failures - 1))
+            pause = MODEL_PAUSE_SECONDS * 2 ** (self._failures - 1)
+            await actor.unless_something_comes(asyncio.create_task(asyncio.sleep(pause)))
             return
         self._failures = 0
         actor.work.operator(f"The action {actor.key} cannot go on. {error.for_operator}")
-        await bounds.without_model(actor)
+        await bounds.without_model(actor, error)

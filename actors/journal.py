@@ -222,11 +222,13 @@ class ActionState:
                 pass
 
     def _tell(self, fact: Any, values: dict[str, Any]) -> None:
-        if self.start is None or self.is_child:
+        if self.start is not None:
+            values = {"conversation": self.start.conversation, **values}
+        if self.is_child or "conversation" not in values:
             return
         self.facts += 1
         ref = Ref(f"act-{self.key}", self.facts, 0)
         if "usd" in fact.__struct_fields__:
             values = {**values, "usd": round(self.spending.usd, 6)}
-        body = fact(ref=ref, conversation=self.start.conversation, action=self.key, **values)
+        body = fact(ref=ref, action=self.key, **values)
         self.outgoing.append(Outgoing(subject=f"evt.act.{self.key}", ref=ref, body=body))

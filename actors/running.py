@@ -176,7 +176,7 @@ class Running:
         try:
             await actor.box.kill()
             await actor.box.close()
-        except Exception:  # the others must not notice
+        except Exception:  # whatever it is: from here it would end every other action of this process
             log.exception("the sandbox of %s", actor.key)
             self._work.operator(f"The sandbox of {actor.key} could not be ended; look for its processes.")
 

@@ -8,6 +8,7 @@ from actors.transcript import Transcript
 
 SAME_MAX = 3
 NOTHING = "it answered nothing"
+CUT = "its answer was cut off"
 NOT_RUN = "Not run: "
 _NUMBER = re.compile(r"\d+")
 
@@ -48,10 +49,8 @@ class Struggle:
         match entry:
             case Generated():
                 self._steps.append(Step())
-            case Nudged(empty=True):
-                step = Step()
-                step.failures.append(NOTHING)
-                self._steps.append(step)
+            case Nudged(empty=empty, cut=cut) if empty or cut:
+                self._steps.append(Step([NOTHING if empty else CUT]))
             case CallClosed(text=text) if text.startswith(NOT_RUN):
                 self._fail(text)
             case JobEnded(job=job, command=command, failed=failed, text=text):

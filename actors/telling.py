@@ -105,8 +105,9 @@ def told(entry: object, was: Phase, state: "ActionState") -> Iterator[Told]:
             yield from _changed(phase)
         case AskAnswered(command=ref, asked=asked, text=text):
             yield ActionAnswered, {"command": ref, "asked": asked, "text": text}
-        case Refused(command=ref, verb=verb, why=why):
-            yield CommandRefused, {"command": ref, "verb": verb, "why": why}
+        case Refused(command=ref, verb=verb, why=why, conversation=conversation):
+            whose = {"conversation": conversation} if conversation else {}
+            yield CommandRefused, {"command": ref, "verb": verb, "why": why, **whose}
         case Notified(text=text, quiet=True):
             yield from _changed(phase, text)
         case Offered(file=file):

@@ -3,6 +3,7 @@
 What is not legal now gets a result that says so.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from gateway.llm.model import Tool
@@ -55,3 +56,27 @@ TOOLS: list[Tool] = [
     ),
     _tool("respond", "Give the response to the task. Plain text does the same.", ("text",), text="string"),
 ]
+
+NAMES = frozenset(tool["function"]["name"] for tool in TOOLS)
+_PARAMETERS = {tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS}
+_KINDS: dict[str, tuple[str, tuple[type, ...]]] = {
+    "string": ("a text", (str,)),
+    "boolean": ("true or false", (bool,)),
+    "number": ("a number", (int, float)),
+    "array": ("a list of texts", (list,)),
+}
+
+
+def flaw(name: str, arguments: Mapping[str, Any]) -> str:
+    """Why a tool of that name cannot be run with these; "" if it can."""
+    parameters = _PARAMETERS[name]
+    for key in parameters["required"]:
+        if (value := arguments.get(key)) is None or (isinstance(value, str) and not value.strip()):
+            return f"{key} is missing"
+    for key, value in arguments.items():
+        if key in parameters["properties"] and value is not None:
+            said, kinds = _KINDS[parameters["properties"][key]["type"]]
+            fits = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+            if not fits or (isinstance(value, list) and not all(isinstance(one, str) for one in value)):
+                return f"{key} must be {said}"
+    return ""

@@ -1,4 +1,4 @@
-"""From an action's entries to the messages that its model sees, and to what must be done next. Pure.
+"""From an action's entries to the messages that its model sees. Pure.
 
 The one rule that all others follow from: a call is closed exactly once, and a job ends exactly once. A job that ends
 while a call waits for it closes that call; one that ends later becomes a user-role message that names it, held until no
@@ -49,7 +49,21 @@ was replaced by this summary, which you wrote yourself:)
 {summary}"""
 UNSENT = "(Your last text went out as a remark, not as the response: this came first.)\n"
 STOPS = ("stop", "give up")  # an answer to a bound that begins so
-LEAVES_OTHERS_FREE = {"act", "request_clarification", "steer"}  # calls that need not wait for each other
+UNSEEN = (  # by its model
+    Asked
+    | AskAnswered
+    | Refused
+    | Notified
+    | Offered
+    | Reminded
+    | Hibernated
+    | EffectStarted
+    | EffectEnded
+    | Spent
+    | Owned
+    | Released
+    | Emitted
+)
 
 
 class Illegal(Exception):
@@ -74,6 +88,7 @@ class TranscriptFrozen(Record, frozen=True, kw_only=True):
     verbatim: list[int]
     deferred: list[Message]
     notes: list[str]
+    answers: list[str] = []
 
 
 class Transcript:
@@ -93,6 +108,7 @@ class Transcript:
         self.ended = False
         self.winding_up: Bound = ""  # at which bound it was told to stop there and say what it has
         self._verbatim: set[int] = set()  # places of the messages that a compaction keeps word by word
+        self._answers: list[str] = []  # of people: a compaction keeps them too
         self._deferred: list[Message] = []
         self._notes: list[str] = []  # answered inside running code: shown with whatever the model sees next
 
@@ -113,6 +129,7 @@ class Transcript:
             verbatim=sorted(self._verbatim),
             deferred=self._deferred,
             notes=self._notes,
+            answers=self._answers,
         )
 
     @classmethod
@@ -122,7 +139,7 @@ class Transcript:
         t.calls_made, t.jobs_made, t.steps = kept.calls_made, kept.jobs_made, kept.steps
         t.paused, t.responded, t.ended = kept.paused, kept.responded, kept.ended
         t.winding_up, t._verbatim = kept.winding_up, {*kept.verbatim}
-        t._deferred, t._notes = kept.deferred, kept.notes
+        t._deferred, t._notes, t._answers = kept.deferred, kept.notes, kept.answers
         return t
 
     def apply(self, entry: object) -> None:
@@ -163,24 +180,7 @@ class Transcript:
                 self.ended = True
             case Compacted(summary=summary, through=through):
                 self._compact(summary, through)
-            case _ if isinstance(
-                entry,
-                Asked
-                | AskAnswered
-                | Refused
-                | Notified
-                | Offered
-                | Reminded
-                | Hibernated
-                | EffectStarted
-                | EffectEnded
-                | Spent
-                | Owned
-                | Released
-                | Emitted,
-            ):
-                pass
-            case _:
+            case _ if not isinstance(entry, UNSEEN):
                 raise TypeError(f"an action's journal holds no {type(entry).__name__}")
 
     def _generate(self, generated: Generated) -> None:
@@ -198,6 +198,7 @@ class Transcript:
         started = self.jobs.pop(ended.job)
         if started.kind == "question" and ended.command is not None:
             self.steps = 0  # a person has spoken
+            self._answers += [] if started.bound else [ended.text]
         if started.bound and ended.value.strip().casefold().startswith(STOPS):
             self.winding_up = started.met or "steps"
         if started.cell in self.jobs or (started.kind == "question" and started.child in self.jobs):
@@ -239,6 +240,8 @@ class Transcript:
         text = SUMMARY.format(summary=summary)
         if questions:
             text += f"\n\nQuestions that are open: {'; '.join(questions)}"
+        if self._answers:
+            text += "\n\nWhat people answered, word by word:" + "".join(f"\n{one}" for one in self._answers)
         self.messages = [*kept, {"role": "user", "content": text}, *self.messages[through:]]
         self._verbatim = {*range(len(kept)), *later}
 
@@ -272,43 +275,3 @@ def _word(command: Interject) -> str:
 def _indented(text: str) -> str:
     """So that no line of a text from outside can look like another person's word."""
     return text.strip().replace("\n", "\n  ")
-
-
-# --- the next step: one function decides -----------------------------------------------------------------------------
-
-
-class Generate(Record, frozen=True):
-    pass
-
-
-class StartCall(Record, frozen=True, kw_only=False):
-    call: Call
-
-
-class Respond(Record, frozen=True, kw_only=False):
-    text: str
-
-
-class Rest(Record, frozen=True):
-    """Wait until something happens."""
-
-
-class End(Record, frozen=True):
-    pass
-
-
-def next_step(t: Transcript) -> Generate | StartCall | Respond | Rest | End:
-    if t.ended:
-        return End()
-    if t.paused:
-        return Rest()
-    for call in t.open.values():
-        if call.id not in t.waits:
-            return StartCall(call)
-        if call.name not in LEAVES_OTHERS_FREE:
-            break
-    if t.open or t.responded or not t.messages or any(job.bound for job in t.jobs.values()):
-        return Rest()
-    if t.draft is not None:  # with work still open, text is a remark, not the response
-        return Rest() if t.jobs else Respond(t.draft)
-    return Generate()

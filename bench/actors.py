@@ -6,6 +6,7 @@ else at once. Every figure is of this process and the sandboxes' own.
 
 import asyncio
 import gc
+import json
 import logging
 import os
 import statistics
@@ -27,7 +28,7 @@ from tests.servers.openai import Received, Reply, ScriptedOpenAI
 
 ROUNDS = 200
 SESSIONS, SLEEPERS, WAKES = 100, 1_000, 20
-COMPUTE_SECONDS = 10.0
+COMPUTE_SECONDS, SPAN_SECONDS = 60.0, 3.0
 SPAN = timedelta(days=1)
 LATER = Limits(max_live=10_000, hibernate_after=SPAN * 2)
 SLEEPY = Limits(max_live=10_000, hibernate_after=SPAN, close_after=SPAN * 1_000)
@@ -44,14 +45,16 @@ print('all', flush=True)
 while True: time.sleep(1)
 """
 COMPUTE = """\
-import time
-def compute(steps):
+import json, time
+def compute():
     total = 0
-    for n in range(steps): total += n * n % 7
-    return total
-began = time.perf_counter()
-compute({steps})
-print('took', time.perf_counter() - began)
+    for n in range(200_000): total += n * n % 7
+pieces = []
+for _ in range({pieces}):
+    began = time.time()
+    compute()
+    pieces.append((began, time.time() - began))
+open('pieces', 'w').write(json.dumps(pieces))
 """
 
 
@@ -186,30 +189,43 @@ async def wake(shop: Shop, key: str) -> float:
 
 
 async def asks(folder: Path) -> list[Figure]:
-    """The same computation with and without questions meanwhile, in turn."""
+    """One computation, asked about in every other span of time: its pieces there against those in the spans between, so
+    that what else the machine does meanwhile meets both."""
     async with Shop(folder) as shop:
-        shop.model.on("Warm", code(COMPUTE.format(steps=2_000_000)), "Done")
-        await shop.start("warm", "Warm")
-        steps = int(2_000_000 * COMPUTE_SECONDS / await took(shop, "warm"))
-        quiet, asked = [], []
-        for number in range(3):
-            for with_asks, seconds in ((False, quiet), (True, asked)):
-                key = f"c{number}{'a' if with_asks else ''}"
-                shop.model.on(f"Compute {key}", code(COMPUTE.format(steps=steps)), "Done")
-                await shop.start(key, f"Compute {key}")
-                seconds.append(await took(shop, key, with_asks))
-    more = (min(asked) / min(quiet) - 1) * 100
-    what = f"a computation of {COMPUTE_SECONDS:.0f} s with a question each second: longer by"
-    return [Figure(what=what, value=max(more, 0.0), unit="%", bound=1)]
+        await computed(shop, "warm", 20)
+        pieces = int(20 * COMPUTE_SECONDS / sum(await computed(shop, "paced", 20)))
+        spans = [seconds / count for seconds, count in await spanned(shop, "asked", pieces)]
+    more = [asked / quiet - 1 for quiet, asked in zip(spans[0:-1:2], spans[1::2], strict=False)]
+    what = f"a computation of {COMPUTE_SECONDS:.0f} s, asked about each second: longer by"
+    return [Figure(what=what, value=max(statistics.median(more), 0.0) * 100, unit="%", bound=1)]
 
 
-async def took(shop: Shop, key: str, with_asks: bool = False) -> float:
+async def computed(shop: Shop, key: str, pieces: int) -> list[float]:
+    shop.model.on(f"Compute {key}", code(COMPUTE.format(pieces=pieces)), "Done")
+    await shop.start(key, f"Compute {key}")
+    await shop.phase(key, "awaiting_input")
+    return [seconds for _, seconds in measured(shop, key)]
+
+
+async def spanned(shop: Shop, key: str, pieces: int) -> list[tuple[float, int]]:
+    """Seconds and number of the pieces in each span, in turn without and with questions."""
+    shop.model.on(f"Compute {key}", code(COMPUTE.format(pieces=pieces)), "Done")
+    await shop.start(key, f"Compute {key}")
+    began, questions = time.time(), 0
     while (await shop.state(key)).phase != "awaiting_input":
-        if with_asks:
+        if int((time.time() - began) / SPAN_SECONDS) % 2:
             await shop.ask(key, "How far are you?")
+            questions += 1
         await asyncio.sleep(1.0)
-    results = [str(message["content"]) for message in (await shop.state(key)).transcript.messages]
-    return float(next(text for text in results if "took" in text).rpartition("took ")[2])
+    assert questions > COMPUTE_SECONDS / 4
+    spans: dict[int, list[float]] = {}
+    for at, seconds in measured(shop, key):
+        spans.setdefault(int((at - began) / SPAN_SECONDS), []).append(seconds)
+    return [(sum(spans[number]), len(spans[number])) for number in sorted(spans)]
+
+
+def measured(shop: Shop, key: str) -> list[tuple[float, float]]:
+    return [tuple(one) for one in json.loads((shop.folder / "actions" / key / "workspace" / "pieces").read_text())]
 
 
 async def _all_at_rest(shop: Shop, count: int) -> bool:

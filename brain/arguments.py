@@ -29,7 +29,7 @@ def checked(call: RawCall, tool: Legal) -> dict[str, Any]:
         if name in LISTS and value is not None:
             good[name] = _list(name, value, tool)
             continue
-        if value is None or value == "":
+        if value is None or (isinstance(value, str) and not value.strip()):
             if name in tool.required and not (name == "text" and arguments.get("attach")):
                 raise Refusal(f"{tool.name} needs {name}")
             continue

@@ -1,6 +1,5 @@
 """The fold of what was decided: what it leads to, what it cost, and what is in flight from now on. Pure."""
 
-from datetime import UTC
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -49,11 +48,11 @@ def decide(state: "LaneState", decided: Decided) -> None:
 def _settle(state: "LaneState", decided: Decided) -> None:
     """The money: what it cost, whether it was the word of a cap, and which work rests for that."""
     if decided.usage is not None:
-        state.spending.add(decided.at, decided.charged, decided.usage.usd)
+        state.spending.add(state.day(decided.at), decided.charged, decided.usage.usd)
     if decided.by != "cap":
         return
     if any(isinstance(one, Speak) for one in decided.decisions):
-        state.capped = decided.at.astimezone(UTC).date().isoformat()
+        state.capped = state.day(decided.at)
     for one in decided.decisions:
         if isinstance(one, Steer):
             state.resting = [key for key in state.resting if key != one.action]

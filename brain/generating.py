@@ -11,7 +11,7 @@ from datetime import datetime
 import msgspec
 
 from brain import files, outage, past, prompt, schema
-from brain.entries import Decision, Prompted, Recalled
+from brain.entries import Decision, Prompted, Recalled, Speak, Wait
 from brain.reading import Read, read
 from brain.rights import Rights
 from brain.tools import Legal
@@ -82,25 +82,50 @@ async def generate(
     while True:
         generation = answer = await ask(request)
         if frame.by_schema:
+            if (narrower := schema.doubted(answer, request, turn, tools)) is not None:
+                answer = await ask(narrower)
             generation = schema.understood(answer, turn, tools)
         found = read(generation, tools, turn, context, rights, now.astimezone(frame.zone))
         looked_up = [await look_up(query) for _, query in found.queries] if looks < MAX_LOOKS else []
-        decisions += [*looked_up, *found.decisions]
-        nothing = all(isinstance(decision, Recalled) for decision in decisions)
+        decisions = _together(decisions, [*looked_up, *found.decisions])
         if looked_up and not found.refused:
             looks += 1
-        elif found.refused or found.queries or nothing:
+        elif found.refused or found.queries or _is_nothing(decisions):
             why = "; ".join(text for text in found.results if text not in ("", "Done.")) or NO_USE
             mends += 1
         else:
             break
         if mends > MAX_MENDS:
+            decisions = [one for one in decisions if not _is_beside(one)] if found.refused else decisions
             break
         results = _with(found, [one.found for one in looked_up] or [ENOUGH] * len(found.queries))
         more = _told_as_text(answer, results) if frame.by_schema else _fed_back(answer, found, results, looks + mends)
         request = msgspec.structs.replace(request, messages=[*request.messages, *more])
-    made = (*files.not_taken(turn), *decisions, *(outage.nothing_came(turn) if nothing else ()))
+    more_words = outage.nothing_came(turn) if _is_nothing(decisions) else ()
+    if found.refused and not more_words:
+        more_words = outage.not_all(turn, decisions)
+    made = (*files.not_taken(turn), *decisions, *more_words)
     return Made(decisions=made, model=ask.name, usage=ask.usage, why=why, prompt=prompted)
+
+
+def _together(before: list[Decision], new: list[Decision]) -> list[Decision]:
+    """Nothing twice, however often the model says it. Words beside a call that was refused stand only until others are
+    said: they may tell of what was not done."""
+    if any(isinstance(one, Speak | Wait) for one in new):
+        before = [one for one in before if not _is_beside(one)]
+    decisions = list(before)
+    for one in new:
+        if one not in decisions:
+            decisions.append(one)
+    return decisions
+
+
+def _is_beside(decision: Decision) -> bool:
+    return isinstance(decision, Speak) and not decision.by_tool
+
+
+def _is_nothing(decisions: list[Decision]) -> bool:
+    return all(isinstance(decision, Recalled) for decision in decisions)
 
 
 def _prompted(request: Request) -> Prompted:
@@ -134,7 +159,8 @@ def _fed_back(generation: Generation, found: Read, results: list[str], rounds: i
         {"role": "tool", "tool_call_id": call["id"], "content": text}
         for call, text in zip(calls, results, strict=False)
     ]
-    return [said(generation.text, calls, generation.fields), *answers]
+    more = [{"role": "user", "content": text} for text in results[len(calls) :]]
+    return [said(generation.text, calls, generation.fields), *answers, *more]
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

@@ -140,5 +140,5 @@ def _charge(state: "LaneState", fact: Fact, at: datetime) -> None:
         return
     action = state.actions.get(fact.action)
     if action is not None and not action.elsewhere and fact.usd > action.usd:  # there it is counted
-        state.spending.add(at, action.by.address, fact.usd - action.usd)
+        state.spending.add(state.day(at), action.by.address, fact.usd - action.usd)
         action.usd = fact.usd

@@ -58,6 +58,8 @@ def share(state: "LaneState", at: datetime) -> Joined:
         joined=state.joined,
         reminders=state.reminders,
         quiet=state.quiet,
+        overheard=state.overheard,
+        resting=state.resting,
     )
     return Joined(origin=state.conversation, at=at, share=msgspec.Raw(encode(found)))
 
@@ -71,9 +73,8 @@ def join(state: "LaneState", joined: Joined) -> None:
         state.actions_made += 1
         labels[action.label] = action.label = f"a{state.actions_made}"
         state.actions[action.key] = action
-    for exchange in found.exchanges:
-        for item in exchange.heard:
-            _relabel(item, labels, state)
+    for item in (*(item for exchange in found.exchanges for item in exchange.heard), *found.overheard):
+        _relabel(item, labels, state)
     merged = sorted([*state.exchanges, *found.exchanges], key=attrgetter("decided.at"))
     before = state.summary.through if state.summary else 0
     for exchange in merged:
@@ -87,6 +88,8 @@ def join(state: "LaneState", joined: Joined) -> None:
     if found.wait is not None and state.timer is None:
         state.timer = Timer(state.turns, *found.wait)
     reminding.join(state, found.reminders)
+    state.overheard = sorted([*state.overheard, *found.overheard], key=attrgetter("at"))
+    state.resting += found.resting
     state.quiet = state.quiet or found.quiet
     state.interrupts += 1
     state.live += 1

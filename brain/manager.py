@@ -90,7 +90,9 @@ class Manager:
         self._around = Neighbours(contacts, self._shared, self._state, reach)
         self._settled = -1  # the changes of the book that all conversations have followed
         self._told: set[str] = set()
-        self._purse = Purse(caps or Caps(), contacts.key_of, now, operator)
+        caps = caps or Caps()
+        self._zone = caps.zone
+        self._purse = Purse(caps, contacts.key_of, now, operator)
 
     async def run(self) -> None:
         unwatch = self._broker.watch(live.AGAIN, self._show_again)
@@ -263,7 +265,7 @@ class Manager:
     # --- lanes -------------------------------------------------------------------------------------------------------
 
     async def _open(self, conversation: str) -> Lane:
-        state = LaneState(conversation)
+        state = LaneState(conversation, self._zone)
         journal = Journal(self._broker, f"log.lane.{conversation}", state, LaneEntry, self._guard, self._worker)
         await journal.open()
         who = self._contacts.with_key(conversation.removeprefix("p-")) or _someone(conversation)

@@ -1,6 +1,9 @@
 """What people are told when the model gives nothing, and when a message cannot be dealt with. Pure."""
 
+from collections.abc import Iterable
+
 from brain.entries import Decision, Speak, Wait
+from brain.parts import Heard
 from brain.turn import Turn
 from gateway.events import ActionEnded, ActionResponded, ClarificationRequested, MessageReceived, TimerFired
 from gateway.llm.model import ModelError
@@ -10,6 +13,8 @@ NOT_SET_UP = (
     "Your message is kept, and I'll answer it as soon as it works."
 )
 NOT_REACHED = "My model can't be reached right now. Your message is kept, and I'll answer it as soon as it works again."
+REMINDER = "Reminder: {text}\n\n(As it was noted: I can't think right now.)"
+NOT_ALL = "Part of that did not work: my model asked for something that cannot be done. Could you say that part again?"
 NOTHING_CAME = "I have no answer to that: my model returned nothing usable. Could you say it differently?"
 
 
@@ -20,6 +25,16 @@ def line(error: ModelError, turn: Turn) -> Speak | None:
         return None
     lasting = error.kind in ("key_refused", "model_unknown", "bad_request")
     return Speak(route=route, text=NOT_SET_UP if lasting else NOT_REACHED)
+
+
+def reminders(heard: tuple[Heard, ...]) -> list[tuple[Heard, Speak]]:
+    """What was to be said at a time is said then, with or without a model."""
+    due = [(item, item.fact) for item in heard if isinstance(item.fact, TimerFired) and item.fact.label]
+    return [
+        (item, Speak(route=fact.route, text=REMINDER.format(text=fact.reason)))
+        for item, fact in due
+        if fact.route is not None
+    ]
 
 
 def nothing_came(turn: Turn) -> tuple[Decision, ...]:
@@ -40,6 +55,15 @@ def nothing_came(turn: Turn) -> tuple[Decision, ...]:
     if said and (route := turn.state.route_of(said[-1])) is not None:
         decisions.append(Speak(route=route, text=NOTHING_CAME))
     return tuple(decisions) or (Wait(reason="the model answered nothing"),)
+
+
+def not_all(turn: Turn, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
+    """Some of it was done, and for the rest the model found no way: who wrote is told, unless it says something."""
+    said = [item for item in turn.heard if isinstance(item.fact, MessageReceived)]
+    spoken = any(isinstance(one, Speak | Wait) for one in decisions)
+    if spoken or not said or (route := turn.state.route_of(said[-1])) is None:
+        return ()
+    return (Speak(route=route, text=NOT_ALL),)
 
 
 def parked(turn: Turn) -> tuple[Decision, ...]:

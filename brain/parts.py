@@ -1,6 +1,6 @@
 """What a lane's state is made of: shapes alone, nothing decided here. Its snapshot is one of them."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 import msgspec
 
@@ -73,8 +73,7 @@ class Spending(msgspec.Struct):
     day: str = ""
     usd: dict[str, float] = {}
 
-    def add(self, at: datetime, who: Address | None, usd: float | None) -> None:
-        day = at.astimezone(UTC).date().isoformat()
+    def add(self, day: str, who: Address | None, usd: float | None) -> None:
         if not usd or day < self.day:
             return
         if day > self.day:
@@ -117,3 +116,5 @@ class Share(Record, frozen=True, kw_only=True):
     summary: Summarised | None = None
     reminders: list[Reminder] = []
     quiet: Quieten | None = None
+    overheard: list[Heard] = []
+    resting: list[str] = []

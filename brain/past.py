@@ -101,6 +101,12 @@ def context(state: LaneState, heard: tuple[Heard, ...], zone: ZoneInfo) -> str:
     return "\n".join(lines[-CONTEXT_LINES:])[-CONTEXT_CHARACTERS:]
 
 
+def beyond(query: str, told: str) -> str:
+    """A context without its last line, where that is what is asked for: said twice, it stands against a correction."""
+    asked = f"] {indented(query)}"
+    return told.removesuffix(asked).rpartition("\n")[0] if told.endswith(asked) else told
+
+
 def spoken(exchange: Exchange, state: LaneState) -> Iterator[str]:
     """What was said in it, with what became of it where that was no delivery."""
     for place, decision in enumerate(exchange.decided.decisions):

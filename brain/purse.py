@@ -1,7 +1,8 @@
 """What was spent today, and what happens at a cap: who is over, until when, and what is said and done about it.
 
-A day is UTC's. Each lane's fold knows what its conversation and its work have spent (`Spending`); the purse adds it up.
-Nothing is lost at a cap: messages wait undecided, work stands still, and both go on the next day.
+A day is one in the assistant's time zone. Each lane's fold knows what its conversation and its work have spent
+(`Spending`); the purse adds it up. Nothing is lost at a cap: messages wait undecided, work stands still, and both go on
+the next day.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from brain.entries import Decision, Speak, Steer
 from brain.parts import Spending
-from brain.state import LaneState
+from brain.state import UTC, LaneState
 from brain.turn import Turn
 from gateway.addresses import Address
 from gateway.clock import Now
@@ -27,10 +28,11 @@ OF_ONE = "[model] max_usd_per_person_per_day"
 
 
 class Caps(Record, frozen=True, kw_only=True):
-    """In US dollars a day, for conversations and the work together. None: there is no cap."""
+    """In US dollars a day in `zone`, for conversations and the work together. None: there is no cap."""
 
     all: float | None = None
     person: float | None = None
+    zone: ZoneInfo = UTC
 
 
 class Purse:
@@ -47,7 +49,7 @@ class Purse:
 
     @property
     def is_capped(self) -> bool:
-        return self._caps != Caps()
+        return self._caps.all is not None or self._caps.person is not None
 
     def note(self, conversation: str, spending: Spending) -> None:
         """What a conversation has spent by now, in all of its last day."""
@@ -81,11 +83,12 @@ class Purse:
     @property
     def until(self) -> datetime:
         """The next day's beginning."""
-        return (self._now() + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+        today = self._now().astimezone(self._caps.zone)
+        return (today + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
 
     async def change(self) -> None:
         """Until somebody may be over, or the next day has begun."""
-        seconds = (self.until - self._now()).total_seconds()
+        seconds = self.until.timestamp() - self._now().timestamp()
         waiting = asyncio.ensure_future(self._changed.wait())
         try:
             await asyncio.wait({waiting}, timeout=seconds)
@@ -93,7 +96,7 @@ class Purse:
             waiting.cancel()
 
     def _turn_day(self) -> None:
-        if (day := self._now().date().isoformat()) != self._day:
+        if (day := self._now().astimezone(self._caps.zone).date().isoformat()) != self._day:
             self._day, self._total, self._by_person = day, 0.0, {}
             for spending in self._parts.values():
                 self._add(spending, 1)
@@ -117,7 +120,7 @@ class Purse:
         for who, what in over:
             if (said := f"{self._day} {who}") not in self._told:
                 self._told.add(said)
-                self._operator(f"Today's budget of {who} is used up, and rests until {self.until:%H:%M} UTC: {what}.")
+                self._operator(f"Today's budget of {who} is used up, and rests until {self.until:%H:%M (%Z)}: {what}.")
         return bool(over)
 
 
@@ -130,6 +133,7 @@ def told(turn: Turn, until: datetime, zone: ZoneInfo) -> tuple[Decision, ...]:
 
 
 def day_of(until: datetime) -> str:
+    """The one that ends then, where that is midnight."""
     return (until - timedelta(days=1)).date().isoformat()
 
 

@@ -4,8 +4,8 @@ A call that cannot be taken is refused with a reason that the model can use. A c
 understood as the call.
 """
 
-import json
 import re
+from collections.abc import Container
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,23 +13,27 @@ from brain import files
 from brain.addressing import react, requester, speak, whose_words
 from brain.arguments import Refusal, checked, time_of
 from brain.entries import Act, Decision, Remind, Speak, Steer, Unremind, Wait
+from brain.past import beyond
 from brain.reminding import FARTHEST, LEAST_ALONE, MAX_OPEN
 from brain.rights import Rights
-from brain.tools import TEXT_OF, Legal, action_name
+from brain.tools import ABOUT, TEXT_OF, Legal, action_name
 from brain.turn import Turn
 from brain.working import ActionView
 from gateway.addresses import Route
 from gateway.events import Person
 from gateway.llm.model import Generation, RawCall
+from gateway.llm.written_calls import written_calls
 from gateway.record import Record
 
 LONGEST_WAIT = timedelta(days=30)
-_FENCE = re.compile(r"^\s*(?:```(?:json|tool_call)?\s*)?(\{.*\})\s*(?:```)?\s*$", re.DOTALL)
+_FENCED = re.compile(r"```(?:\w+)?\s*\{.*?\}\s*```|<tool_call>.*?</tool_call>", re.DOTALL)
+_STEERING = re.compile(rf"(?:{'|'.join(ABOUT)}|answer_clarification)(?:_\w+__a\d+\w*)?$|(?:act|recall|remind|react)$")
 
 
 class Read(Record, frozen=True, kw_only=True):
-    """`results` has one text per call, in order; `refused` says that at least one was not taken. `queries` are the
-    look-ups by the places of their calls: whoever does them puts what was found in there."""
+    """`results` has one text per call, in order, and one more where the words beside them cannot be sent; `refused`
+    says that at least one was not taken. `queries` are the look-ups by the places of their calls: whoever does them
+    puts what was found in there."""
 
     decisions: tuple[Decision, ...]
     calls: tuple[RawCall, ...] = ()
@@ -47,8 +51,8 @@ def read(
     """
     text, calls = generation.text.strip(), generation.calls
     by_name = {tool.name: tool for tool in tools}
-    if not calls and (written := _written_call(text, by_name)):
-        text, calls = "", (written,)
+    if not calls:
+        text, calls = _written(text, by_name)
     decisions: list[Decision] = []
     results: list[str] = []
     queries: list[tuple[int, str]] = []
@@ -71,7 +75,8 @@ def read(
         try:
             decisions.insert(0, speak(text, {}, turn))
         except Refusal as why:
-            return Read(decisions=(), calls=calls, results=(*results, f"Not sent: {why}"), refused=True)
+            results.append(f"Not sent: {why}")
+            refused = True
     return Read(
         decisions=tuple(decisions),
         calls=calls,
@@ -79,6 +84,28 @@ def read(
         refused=refused,
         queries=tuple(queries),
     )
+
+
+def _written(text: str, by_name: dict[str, Legal]) -> tuple[str, tuple[RawCall, ...]]:
+    """What is said, and the calls that stand in the text: as all of it, or fenced off from what is said. A call of what
+    is no tool now is one too, to be refused and not shown."""
+    if whole := written_calls(text, _Callable(by_name)):
+        return "", whole
+    calls: list[RawCall] = []
+    for found in _FENCED.finditer(text):
+        calls += written_calls(found[0], by_name)
+    rest = _FENCED.sub(lambda found: "" if written_calls(found[0], by_name) else found[0], text)
+    return rest.strip(), tuple(calls)
+
+
+class _Callable(Container[str]):
+    """The names of tools, now or at another time."""
+
+    def __init__(self, now: Container[str]) -> None:
+        self._now = now
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._now or (isinstance(name, str) and _STEERING.match(name) is not None)
 
 
 def _query(call: RawCall, by_name: dict[str, Legal]) -> str | None:
@@ -112,7 +139,7 @@ def _decision(
             query=arguments["query"],
             by=by,
             route=route,
-            context=context,
+            context=beyond(arguments["query"], context),
             persist=arguments.get("persist", True),
             files=files.handed_on(arguments, turn),
         )
@@ -167,18 +194,3 @@ def _action(tool: Legal, arguments: dict[str, Any], turn: Turn) -> ActionView:
     if tool.kind == "answer" and (tool.question or arguments.get("question", "")) not in action.questions:
         raise Refusal("that question is not open any more")
     return action
-
-
-def _written_call(text: str, by_name: dict[str, Legal]) -> RawCall | None:
-    found = _FENCE.match(text)
-    if not found:
-        return None
-    try:
-        value = json.loads(found[1])
-    except ValueError:
-        return None
-    name = value.get("name") or value.get("tool")
-    arguments = value.get("arguments", value.get("parameters", {}))
-    if name not in by_name or not isinstance(arguments, dict):
-        return None
-    return RawCall(name=name, arguments=json.dumps(arguments))

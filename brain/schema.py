@@ -9,6 +9,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
+from brain.schema_doubt import SURE, chances
 from brain.schema_words import KINDS, NOT_SAID, SILENT, TELL, Item, items, messages, work_names
 from brain.tools import TEXT_OF, Legal
 from brain.turn import Turn
@@ -31,10 +34,29 @@ class Option(Record, frozen=True, kw_only=True):
 
 def request(system: str, turn: Turn, tools: tuple[Legal, ...], day: str, *, sees: bool) -> Request:
     decided = items(turn)
-    shapes = [{"anyOf": [_shape(one) for one in _options(item, turn, tools)]} for item in decided]
-    schema = shapes[0] if len(shapes) == 1 else _object({str(n): shape for n, shape in enumerate(shapes, 1)})
+    schema = _together([{"anyOf": [_shape(one) for one in _options(item, turn, tools)]} for item in decided])
     more = [tool for tool in tools if _is_other(tool)]
-    return Request(messages=messages(system, turn, decided, more, day, sees=sees), response_schema=schema)
+    return Request(
+        messages=messages(system, turn, decided, more, day, sees=sees), response_schema=schema, logprobs=True
+    )
+
+
+def doubted(generation: Generation, asked: Request, turn: Turn, tools: tuple[Legal, ...]) -> Request | None:
+    """To ask once more, where the model has named one of several pieces of work and could as well have named another:
+    then it is to ask the person which. None where it was sure, or the server does not tell."""
+    decided = items(turn)
+    try:
+        values, likely = _values(generation, decided), iter(chances(generation))
+        asking = [
+            _asking(value, next(likely) if "work" in value else 1.0, _options(item, turn, tools))
+            for item, value in zip(decided, values, strict=True)
+        ]
+    except (ValueError, KeyError, TypeError, StopIteration):
+        return None
+    if not any(asking):
+        return None
+    shapes = [_shape(option) if option else _exactly(value) for option, value in zip(asking, values, strict=True)]
+    return msgspec.structs.replace(asked, response_schema=_together(shapes), logprobs=False)
 
 
 def understood(generation: Generation, turn: Turn, tools: tuple[Legal, ...]) -> Generation:
@@ -42,15 +64,19 @@ def understood(generation: Generation, turn: Turn, tools: tuple[Legal, ...]) -> 
     decided = items(turn)
     calls: list[RawCall] = []
     try:
-        value = json.loads(generation.text)
-        for number, item in enumerate(decided, 1):
-            one = value if len(decided) == 1 else value[str(number)]
+        for item, one in zip(decided, _values(generation, decided), strict=True):
             calls.append(_call(one, item, _options(item, turn, tools), alone=len(decided) == 1))
             if REPLY in one:
                 calls.append(_reply(one[REPLY], item, alone=len(decided) == 1))
     except (ValueError, KeyError, TypeError, StopIteration):
         calls = []
     return Generation(calls=tuple(calls), finish=generation.finish, usage=generation.usage, model=generation.model)
+
+
+def _values(generation: Generation, decided: Sequence[Item]) -> list[dict[str, Any]]:
+    """What was answered for each. Raises ValueError, KeyError or TypeError."""
+    value = json.loads(generation.text)
+    return [value] if len(decided) == 1 else [value[str(number)] for number, _ in enumerate(decided, 1)]
 
 
 # --- what is possible ------------------------------------------------------------------------------------------------
@@ -99,6 +125,20 @@ def _work(tools: Sequence[Legal], turn: Turn) -> dict[str, Legal]:
             if tool.action == action.key or action.label in tool.choices.get("action", ()):
                 found.setdefault(names[action.key], tool)
     return found
+
+
+def _asking(value: dict[str, Any], likely: float, options: Sequence[Option]) -> Option | None:
+    if likely >= SURE or value.get("work") == NOT_SAID:
+        return None
+    return next((one for one in options if one.kind == value["kind"] and NOT_SAID in one.work), None)
+
+
+def _together(shapes: list[dict[str, Any]]) -> dict[str, Any]:
+    return shapes[0] if len(shapes) == 1 else _object({str(n): shape for n, shape in enumerate(shapes, 1)})
+
+
+def _exactly(value: dict[str, Any]) -> dict[str, Any]:
+    return _object({name: {"const": one} for name, one in value.items()})
 
 
 def _shape(option: Option) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from gateway.llm.model import Message
 from gateway.record import Record
 
 NOT_SAID = "not said"
+DESK = "Front desk"  # who answers: people may well be called “You”
 TELL, SILENT = "tell", "silent"
 EXCHANGES, STRIDE = 8, 8  # of what was said before, between so many and twice as many
 ABOUT_SHOWN, LAST_SHOWN, ENDED_SHOWN = 160, 150, 5
@@ -299,7 +300,7 @@ def _said_before(turn: Turn) -> str:
         lines.append(f"Long ago: {indented(state.summary.text)}")
     for exchange in state.exchanges[first:]:
         lines += [f"{_head(item, turn)}: {indented(_words(item, turn))}" for item in exchange.heard]
-        lines += [f"You: {indented(one.text)}" for one in exchange.decided.decisions if isinstance(one, Speak)]
+        lines += [f"{DESK}: {indented(one.text)}" for one in exchange.decided.decisions if isinstance(one, Speak)]
     lines += [f"{_head(item, turn)}: {indented(_words(item, turn))}" for item in state.overheard]
     return "\n".join(["Said before:", *lines]) if lines else ""
 

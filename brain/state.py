@@ -4,6 +4,9 @@ It keeps what a turn needs (recent exchanges whole, what is in flight, what is n
 for ever. Mutable behind `apply`: copying on each entry would make a long conversation quadratic.
 """
 
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
 from brain import committing, frozen, hearing, joining
 from brain.emission import card_emission
 from brain.entries import (
@@ -42,10 +45,13 @@ from gateway.seen import Identities, Seen
 
 FILES_KEPT = 200
 
+UTC = ZoneInfo("UTC")
+
 
 class LaneState:
-    def __init__(self, conversation: str) -> None:
-        self.conversation = conversation
+    def __init__(self, conversation: str, zone: ZoneInfo = UTC) -> None:
+        """A day of spending is one in `zone`."""
+        self.conversation, self._zone = conversation, zone
         self.undecided: list[Heard] = []
         self.overheard: list[Heard] = []  # kept without a turn; shown with the next one
         self.exchanges: list[Exchange] = []
@@ -90,6 +96,9 @@ class LaneState:
         frozen.thaw(self, snapshot)
 
     # --- what may be asked -------------------------------------------------------------------------------------------
+
+    def day(self, at: datetime) -> str:
+        return at.astimezone(self._zone).date().isoformat()
 
     def knows(self, fact: Fact) -> bool:
         if isinstance(fact, MediumFact):
@@ -165,11 +174,11 @@ class LaneState:
                 joining.part(self, entry)
             case Summarised():
                 self.summary = entry
-                self.spending.add(entry.at, None, entry.usage.usd if entry.usage else None)
+                self.spending.add(self.day(entry.at), None, entry.usage.usd if entry.usage else None)
                 self.keep([one for one in self.exchanges if one.place > entry.through])
             case Spent(usage=usage, at=at, charged=charged):
                 if at is not None:
-                    self.spending.add(at, charged, usage.usd)
+                    self.spending.add(self.day(at), charged, usage.usd)
             case _:
                 raise TypeError(f"a lane's journal holds no {type(entry).__name__}")
 

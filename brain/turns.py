@@ -183,6 +183,7 @@ class Turns:
 
     async def _bear(self, error: ModelError) -> None:
         """The model gave nothing: the person hears it once, the operator what to mend, and the events wait."""
+        await self._tell_reminders(error.for_operator)
         state = self._journal.state
         heard = events(state)
         name = self._means.frame.contact.name
@@ -194,9 +195,14 @@ class Turns:
         newer.cancel()
         self._outage_pause_seconds = min(self._outage_pause_seconds * 2, self._means.pace.longest_outage_seconds)
 
+    async def _tell_reminders(self, why: str) -> None:
+        for item, spoken in outage.reminders(events(self._journal.state)):
+            await self._by_code.commit("control", (item,), (spoken,), why)
+
     async def _bear_cap(self, turn: Turn) -> None:
         """They are told once, and what they said waits."""
         await self._hold()
+        await self._tell_reminders("the day's budget is used up")
         if spoken := told(turn, self._means.purse.until, self._means.frame.zone):
             await self._by_code.commit("cap", turn.heard, spoken, "the day's budget is used up")
         newer = self._newer_than(self._journal.state.interrupts)

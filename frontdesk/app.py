@@ -121,6 +121,7 @@ class App:
 
     async def _brain(self, broker: Broker, guard: Guard) -> None:
         model = self.settings.model
+        before = {subject.removeprefix("log.out.") for subject in await broker.subjects("log.out.>")}
         self.manager = Manager(
             broker,
             guard,
@@ -135,9 +136,13 @@ class App:
             notes=Notes(broker, self.directory.whose, utc_now),
             recall=Recalls(self.settings.store.path),
             by_schema=self.settings.model.tool_calls == "schema",
-            reach=reach(self.settings),
+            reach=reach(self.settings, lambda account: account in self.mediums or account in before),
             ambient=frozenset(one.place for one in self.settings.places if one.ambient),
-            caps=Caps(all=model.max_usd_per_day, person=model.max_usd_per_person_per_day),
+            caps=Caps(
+                all=model.max_usd_per_day,
+                person=model.max_usd_per_person_per_day,
+                zone=self.settings.assistant.timezone,
+            ),
         )
         await self.manager.run()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.llm.model import Generation, RawCall, Usage
+from gateway.llm.model import Generation, RawCall, Token, Usage
 
 
 class FunctionDelta(msgspec.Struct, frozen=True):
@@ -66,6 +66,7 @@ class Assembler:
     def __init__(self) -> None:
         self.characters = 0
         self.finish = ""
+        self.tokens: list[Token] = []
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[_Call] = []
@@ -119,6 +120,7 @@ class Assembler:
             usage=usage,
             model=model,
             fields=fields or None,
+            tokens=tuple(self.tokens),
         )
 
 

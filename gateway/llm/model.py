@@ -5,6 +5,7 @@ that would make this module slow to import.
 """
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
@@ -51,6 +52,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     tools: list[Tool] = []
     tool_choice: str = "auto"  # "auto", "none", "required"; not sent without tools
     response_schema: dict[str, Any] | None = None  # a JSON schema that the text must satisfy
+    logprobs: bool = False  # how likely each token of the text was, where the server says so
     max_tokens: int | None = None
     temperature: float | None = None  # None: the endpoint's own
 
@@ -72,6 +74,13 @@ class RawCall(msgspec.Struct, frozen=True, kw_only=True):
         return parsed_arguments(self.arguments)[1] if self.complete else None
 
 
+class Token(msgspec.Struct, frozen=True):
+    """A piece of a text, and the natural logarithm of its probability there."""
+
+    token: str
+    logprob: float
+
+
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """What one call cost. `usd` is None where the price is not known; `estimated` if the provider gave no count."""
 
@@ -87,6 +96,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     `text` holds no hidden reasoning and may be blank. `finish` is the provider's word ("stop", "tool_calls", "length";
     "" if it gave none). `cut` says that the answer broke off (length, or no finish reason): then no call is complete.
     `fields` belong into the assistant message when it is sent back (see `said`). `model` is the name that answered.
+    `tokens` are those of the text as it came, if `Request.logprobs` was set and the server gave them.
     """
 
     text: str = ""
@@ -96,6 +106,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     model: str = ""
     fields: dict[str, Any] | None = None
+    tokens: tuple[Token, ...] = ()
 
 
 OnSpent = Callable[[str, Usage], None]  # (model name, usage) of a call that brought no Generation
@@ -137,6 +148,9 @@ class ModelError(Exception):
         self.usage = usage
 
 
+_NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+
+
 def parsed_arguments(text: str) -> tuple[str, dict[str, Any] | None]:
     """(text that is safe to send back, the arguments, or None if what the model wrote is no JSON object).
 
@@ -157,8 +171,8 @@ def _no_constant(name: str) -> None:
 
 
 def tool_call(call_id: str, name: str, arguments: str, fields: dict[str, Any] | None = None) -> dict[str, Any]:
-    """One entry of an assistant message's `tool_calls`, with its arguments made safe to send back."""
-    function = {"name": name, "arguments": parsed_arguments(arguments)[0]}
+    """One entry of an assistant message's `tool_calls`, with its name and arguments made safe to send back."""
+    function = {"name": _NO_NAME.sub("_", name)[:64] or "unnamed", "arguments": parsed_arguments(arguments)[0]}
     return {"id": call_id, "type": "function", "function": function, **(fields or {})}
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from gateway.llm.assembly import Delta
 from gateway.llm.attempt import Attempt
-from gateway.llm.model import Endpoint, Generation, Request
+from gateway.llm.model import Endpoint, Generation, ModelError, Request, Token
 from gateway.llm.prices import Tokens
 from gateway.llm.quirks import for_provider
 from gateway.llm.refusals import model_error, refusal
@@ -37,6 +37,7 @@ class _Choice(msgspec.Struct, frozen=True):
     delta: Delta | None = None
     message: Delta | None = None  # from a server that does not stream
     finish_reason: str | None = None
+    logprobs: Any = None  # old servers give it other shapes
 
 
 class _PromptDetails(msgspec.Struct, frozen=True):
@@ -66,12 +67,28 @@ class OpenAIProvider:
             connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX, keepalive_timeout=IDLE_SECONDS_MAX),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=SILENCE_SECONDS_MAX),
         )
+        self._without_logprobs: set[tuple[str, str | None]] = set()
 
     async def close(self) -> None:
         await self._session.close()
 
     async def generate(self, attempt: Attempt) -> Generation:
-        """The whole answer. Raises ModelError; cancelling it closes the connection at once."""
+        """The whole answer. Raises ModelError; cancelling it closes the connection at once. Servers that refuse to say
+        how likely tokens are get the request without."""
+        where, request = (attempt.endpoint.name, attempt.endpoint.api_base), attempt.request
+        plain = msgspec.structs.replace(request, logprobs=False)
+        if not request.logprobs or where in self._without_logprobs:
+            return await self._generate(attempt, plain)
+        try:
+            return await self._generate(attempt, request)
+        except ModelError as error:
+            if error.kind != "bad_request":
+                raise
+        generation = await self._generate(attempt, plain)
+        self._without_logprobs.add(where)
+        return generation
+
+    async def _generate(self, attempt: Attempt, request: Request) -> Generation:
         endpoint = attempt.endpoint
         base = (endpoint.api_base or DEFAULT_BASE).rstrip("/")
         attempt.asked = True
@@ -79,7 +96,7 @@ class OpenAIProvider:
         try:
             async with self._session.post(
                 f"{base}/chat/completions",
-                data=msgspec.json.encode(body(endpoint, attempt.request)),
+                data=msgspec.json.encode(body(endpoint, request)),
                 headers=_headers(endpoint),
                 proxy=_proxy(base),
             ) as response:
@@ -110,6 +127,8 @@ def body(endpoint: Endpoint, request: Request) -> dict[str, Any]:
         wire |= {"tools": request.tools, "tool_choice": request.tool_choice}
     if request.response_schema is not None:
         wire["response_format"] = response_format(request.response_schema)
+    if request.logprobs:
+        wire["logprobs"] = True
     if request.max_tokens is not None:
         own = endpoint.api_base is None or "openai.com" in endpoint.api_base
         wire["max_completion_tokens" if own else "max_tokens"] = request.max_tokens
@@ -192,6 +211,7 @@ def _take(attempt: Attempt, data: bytes) -> None:
     for choice in chunk.choices or ():
         if delta := choice.delta or choice.message:
             attempt.assembler.add(delta)
+        attempt.assembler.tokens += _tokens(choice.logprobs)
         attempt.assembler.finish = choice.finish_reason or attempt.assembler.finish
     if chunk.usage and chunk.usage.prompt_tokens:
         details = chunk.usage.prompt_tokens_details
@@ -200,6 +220,15 @@ def _take(attempt: Attempt, data: bytes) -> None:
             completion=chunk.usage.completion_tokens or 0,
             cache_read=(details.cached_tokens or 0) if details else 0,
         )
+
+
+def _tokens(logprobs: Any) -> list[Token]:
+    """None for the shapes of old, which come unasked."""
+    try:
+        found: list[Token] = msgspec.convert(logprobs["content"], list[Token])
+    except (TypeError, KeyError, msgspec.ValidationError):
+        return []
+    return found
 
 
 def _refused(attempt: Attempt, response: aiohttp.ClientResponse, data: bytes) -> Exception:

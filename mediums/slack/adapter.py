@@ -8,8 +8,7 @@ import asyncio
 import importlib
 import logging
 import time
-from collections import OrderedDict
-from collections.abc import Coroutine, Hashable, Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +16,15 @@ import msgspec
 
 from gateway.addresses import Route
 from gateway.cards import Card
-from gateway.events import ControlPressed, MediumFact, MessageReceived
+from gateway.events import ControlPressed, MessageReceived
 from gateway.files import LARGEST_BYTES, Keep
 from gateway.live import LiveSignal, TurnDecided
 from mediums import incoming, markup
 from mediums.medium import Carried, Health, OutcomeUnknown, Publish, SurelyNotSent
-from mediums.slack import failures, wire
+from mediums.slack import failures, outgoing, wire
 from mediums.slack.door import Door
 from mediums.slack.failures import CallFailed
+from mediums.slack.memory import Rooms
 from mediums.slack.pace import Pace
 from mediums.slack.people import People
 from mediums.slack.presses import Presses
@@ -32,14 +32,14 @@ from mediums.slack.sockets import Sockets
 from mediums.slack.words import Me, Payload, Profile
 
 if TYPE_CHECKING:
-    from mediums.slack.client import Client, Envelope, Envelopes
+    from mediums.slack.client import Client
+    from mediums.slack.connection import Envelope, Envelopes
 
 log = logging.getLogger(__name__)
 
 Entry = str | Door
 
 API_BASE = "https://slack.com/api"
-REMEMBERED = 5000  # of threads, of messages that called the bot, and of what was published: each
 
 
 class SlackMedium:
@@ -60,7 +60,8 @@ class SlackMedium:
         self._pace = pace or Pace()
         self._client: Client | None = None
         self._people = People(self._profile, self._pace.lookup_seconds)
-        self._threads, self._called, self._published, self._rooms = _Recent(), _Recent(), _Recent(), _Recent()
+        self._rooms = Rooms()
+        self._chats: dict[str, str] = {}  # person -> the channel of their direct messages
         self._presses = Presses(self._whisper)
         self._trouble = "not connected to Slack yet"
         self._publishing_since: float | None = None
@@ -71,7 +72,7 @@ class SlackMedium:
         """For ever. What a failed `publish` left unacknowledged is sent again by Slack."""
         try:
             me = await self._me()
-            from mediums.slack.client import new_queue
+            from mediums.slack.connection import new_queue
 
             envelopes = new_queue()
             taking = self._take_all(envelopes, me, publish, keep)
@@ -133,7 +134,7 @@ class SlackMedium:
         if before is not None:
             await asyncio.wait({before})
         heard = await self._heard(envelope, me)
-        if heard is not None and heard.fact.identity not in self._published:
+        if heard is not None and not self._rooms.has(heard.fact):
             fact = heard.fact
             if isinstance(fact, MessageReceived) and heard.files:
                 files = await incoming.taken(heard.files, self._fetch, keep, self.account)
@@ -143,7 +144,7 @@ class SlackMedium:
             self._publishing_since = time.monotonic()
             await publish(fact)
             self._publishing_since = None
-            self._remember(fact)
+            self._rooms.published(fact)
         await envelope.acknowledge()
 
     async def _fetch(self, found: incoming.Found) -> bytes:
@@ -177,7 +178,7 @@ class SlackMedium:
             return None
         try:
             profiles = await self._people.profiles(wire.people(payload, me))
-            return wire.heard(payload, me, profiles, self)
+            return wire.heard(payload, me, profiles, self._rooms)
         except (KeyError, TypeError, ValueError, AttributeError):
             log.exception("%s: event %s cannot be read and is passed over", self.account, payload.get("event_id"))
             return None
@@ -189,40 +190,23 @@ class SlackMedium:
             log.info("%s: a press that is none of ours is passed over", self.account)
             return None
 
-    def _remember(self, fact: MediumFact) -> None:
-        self._published.add(fact.identity)
-        if isinstance(fact, MessageReceived):
-            self._rooms.add((fact.route.place, fact.route.reply_to), fact.route.thread)
-            if fact.addressed and not fact.private:
-                self._called.add((fact.route.place, fact.route.reply_to))
-                self._threads.add((fact.route.place, fact.route.thread))
-
-    def thread_of(self, channel: str, ts: str) -> str | None:
-        return self._rooms.get((channel, ts))
-
-    def takes_part(self, channel: str, thread: str) -> bool:
-        """As far as it is remembered: a restart forgets it until the bot writes there again or is mentioned."""
-        return (channel, thread) in self._threads
-
-    def was_called(self, channel: str, ts: str) -> bool:
-        return (channel, ts) in self._called
-
     # --- sending -----------------------------------------------------------------------------------------------------
 
     def split(self, text: str) -> tuple[str, ...]:
         """At most 4000 characters each as they are sent: a longer one Slack would cut anywhere."""
-        return markup.split(text, wire.fullness)
+        return markup.split(text, outgoing.fullness)
 
     async def send(self, route: Route, text: str, key: str) -> None:
         """In channels into the thread of the route. `key` is not used."""
-        ts = await self._post(wire.message(route, text))
-        self._threads.add((route.place, route.thread or ts))
-        self._rooms.add((route.place, ts), route.thread or ts)
+        route = await self._opened(route)
+        ts = await self._post(outgoing.message(route, text))
+        self._rooms.wrote(route.place, route.thread, ts)
 
     async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None:
         """Each file is a message of its own, the text another. Until it is shared nobody has seen it."""
         (carried,) = files
-        upload = wire.upload(route, carried.file)
+        route = await self._opened(route)
+        upload = outgoing.upload(route, carried.file)
         client = await self._connected()
         try:
             name = await client.store(carried.file, carried.data)
@@ -233,20 +217,31 @@ class SlackMedium:
             await client.share(name, upload)
         except CallFailed as error:
             raise failures.end(error.failure) from None
-        if route.thread:
-            self._threads.add((route.place, route.thread))
+        self._rooms.wrote(route.place, route.thread)
 
     async def react(self, route: Route, emoji: str, key: str) -> None:
-        call = wire.reaction(route, emoji)
+        call = outgoing.reaction(route, emoji)
         try:
             await (await self._connected()).react(call)
         except CallFailed as error:
             raise failures.end(error.failure) from None
 
-    async def show_card(self, route: Route, card: Card, message: str | None) -> str:
-        return await self._post(wire.card(route, card, message))
+    async def _opened(self, route: Route) -> Route:
+        """With its channel, where the route leads to a person who may never have written."""
+        if not wire.is_person(route.place):
+            return route
+        if route.place not in self._chats:
+            try:
+                self._chats[route.place] = await (await self._connected()).chat_with(route.place)
+            except CallFailed as error:
+                end = failures.end(error.failure)  # opened or not, nothing was said
+                raise (SurelyNotSent(str(end)) if isinstance(end, OutcomeUnknown) else end) from None
+        return msgspec.structs.replace(route, place=self._chats[route.place])
 
-    async def _post(self, call: wire.PostMessage) -> str:
+    async def show_card(self, route: Route, card: Card, message: str | None) -> str:
+        return await self._post(outgoing.card(route, card, message))
+
+    async def _post(self, call: outgoing.PostMessage) -> str:
         try:
             return await (await self._connected()).post(call)
         except CallFailed as error:
@@ -348,22 +343,3 @@ def _tell_failure(failed: "asyncio.Future[None]", task: "asyncio.Task[None]") ->
     error = None if task.cancelled() else task.exception()
     if error is not None and not failed.done():
         failed.set_exception(error)
-
-
-class _Recent:
-    """The newest REMEMBERED, each with what is to be known of it."""
-
-    def __init__(self) -> None:
-        self._items: OrderedDict[Hashable, str | None] = OrderedDict()
-
-    def __contains__(self, item: Hashable) -> bool:
-        return item in self._items
-
-    def get(self, item: Hashable) -> str | None:
-        return self._items.get(item)
-
-    def add(self, item: Hashable, about: str | None = None) -> None:
-        self._items[item] = about
-        self._items.move_to_end(item)
-        if len(self._items) > REMEMBERED:
-            self._items.popitem(last=False)

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 from aiohttp import web
 from slack_sdk.signature import SignatureVerifier
 
-from mediums.slack.client import Envelope, Envelopes
+from mediums.slack.connection import Envelope, Envelopes
 from mediums.slack.door import Door
 
 PATH = "/slack/events"

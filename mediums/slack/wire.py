@@ -1,4 +1,4 @@
-"""Between Slack's payloads and Frontdesk's words: events to facts, parts to calls. Pure.
+"""From Slack's payloads to Frontdesk's words: events to facts. Pure.
 
 What a message says is worked out in `words`; nothing here waits, remembers or connects. A `ts` is an identity and
 stays text, byte for byte; only the time of a message is read from it.
@@ -8,29 +8,20 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, Protocol
 
-import msgspec
-
 from gateway import cards
 from gateway.addresses import Address, Route
-from gateway.cards import Button, Card
 from gateway.events import ControlPressed, MediumFact, MessageDeleted, MessageReacted, MessageReceived, Person
-from gateway.files import Attachment
-from gateway.outbox import Rejected
-from gateway.record import Record
-from mediums import markup
 from mediums.incoming import Found
 from mediums.slack import words
 from mediums.slack.words import Me, Payload, Profiles
 
 MEDIUM = "slack"
-LIMIT = 4000  # characters of `text`, as escaped: https://docs.slack.dev/reference/methods/chat.postMessage#truncating
-
-SECTION_LIMIT, BUTTON_LIMIT, BUTTONS_LIMIT = 3000, 75, 25  # https://docs.slack.dev/reference/block-kit
 
 # https://docs.slack.dev/reference/scopes; with the first it works in direct messages and where it is mentioned.
 NEEDED_SCOPES = ("app_mentions:read", "chat:write", "im:history", "users:read")
 THREAD_SCOPES = ("channels:history", "groups:history", "mpim:history")
 MORE_SCOPES = {  # without them it works, but not this
+    "im:write": "write first to somebody who has not written to it",
     "files:read": "take the files that people send",
     "files:write": "send files",
     "reactions:read": "see the emojis that people put to messages",
@@ -68,9 +59,6 @@ def account_of(team: str) -> str:
     return f"{MEDIUM}-{team}"
 
 
-# --- what arrives ----------------------------------------------------------------------------------------------------
-
-
 class _Spoken(NamedTuple):
     """A person's message as it stands now. `before` is the message that it was, for a change that Slack tells."""
 
@@ -100,6 +88,11 @@ def people(payload: Payload, me: Me) -> Iterator[str]:
     if spoken is not None:
         yield str(spoken.message["user"])
         yield from (user for user in words.mentions(spoken.message) if user != me.user)
+
+
+def is_person(place: str) -> bool:
+    """https://docs.slack.dev/reference/objects/user-object: ids of people and bots begin so, none of a channel does."""
+    return place.startswith(("U", "W"))
 
 
 def channel_of(payload: Payload) -> str:
@@ -285,98 +278,3 @@ def _team(payload: Payload, message: Payload, profiled: str, me: Me) -> str | No
     nobody says: an id alone may be somebody else's there."""
     stated = message.get("user_team") or message.get("source_team") or profiled or message.get("team")
     return str(stated) if stated else None if payload.get("is_ext_shared_channel") else me.team
-
-
-# --- what is sent ----------------------------------------------------------------------------------------------------
-
-
-class PostMessage(Record, frozen=True, kw_only=True):
-    """The arguments of one chat.postMessage, or of one chat.update where it `edits` a message. `text` is mrkdwn.
-
-    A card has `buttons`, perhaps none; a message has None.
-    """
-
-    channel: str
-    text: str
-    thread: str | None = None
-    edits: str | None = None
-    buttons: tuple[Button, ...] | None = None
-
-    @property
-    def blocks(self) -> list[Payload] | None:
-        """https://docs.slack.dev/reference/block-kit/blocks"""
-        if self.buttons is None:
-            return None
-        shown: list[Payload] = [
-            {"type": "section", "text": {"type": "mrkdwn", "verbatim": True, "text": self.text[:SECTION_LIMIT]}}
-        ]
-        if self.buttons:
-            shown.append({"type": "actions", "elements": [_element(one) for one in self.buttons[:BUTTONS_LIMIT]]})
-        return shown
-
-
-def _element(button: Button) -> Payload:
-    """`action_id` must differ within a message."""
-    element = {
-        "type": "button",
-        "action_id": button.press,
-        "value": button.press,
-        "text": {"type": "plain_text", "text": button.text[:BUTTON_LIMIT], "emoji": True},
-    }
-    return element | ({"style": "danger"} if button.does("stop") else {})
-
-
-def fullness(markdown: str) -> float:
-    """How much of one message this Markdown takes; it fits up to 1. Beyond it Slack cuts a message in two itself."""
-    return len(_mrkdwn(markdown).encode("utf-16-le", "surrogatepass")) / 2 / LIMIT
-
-
-def message(route: Route, markdown: str) -> PostMessage:
-    """Raises Rejected for a route that is not Slack's."""
-    return PostMessage(channel=_channel(route), text=_mrkdwn(markdown), thread=route.thread)
-
-
-class Reaction(Record, frozen=True, kw_only=True):
-    """The arguments of one reactions.add."""
-
-    channel: str
-    ts: str
-    name: str
-
-
-def reaction(route: Route, emoji: str) -> Reaction:
-    """Raises Rejected for a route that leads to no message, and for an emoji that has no name here."""
-    name = words.emoji_name(emoji)
-    if route.medium != MEDIUM or not route.reply_to:
-        raise Rejected("there is no message to put an emoji to")
-    if name is None:
-        raise Rejected(f"{emoji} has no name on Slack that is known here")
-    return Reaction(channel=route.place, ts=route.reply_to, name=name)
-
-
-class Upload(Record, frozen=True, kw_only=True):
-    """A file, shared in a channel or a thread of it."""
-
-    channel: str
-    thread: str | None
-    file: Attachment
-
-
-def upload(route: Route, file: Attachment) -> Upload:
-    """Raises Rejected for a route that is not Slack's."""
-    return Upload(channel=_channel(route), thread=route.thread, file=file)
-
-
-def _channel(route: Route) -> str:
-    if route.medium != MEDIUM or not route.place.isalnum():
-        raise Rejected(f"{route.medium}:{route.place} is no place on Slack: those are ids, as in C024BE91L")
-    return route.place
-
-
-def card(route: Route, shown: Card, edits: str | None) -> PostMessage:
-    """Raises Rejected for a route that is not Slack's."""
-    return msgspec.structs.replace(message(route, shown.text), edits=edits, buttons=shown.buttons)
-
-
-def _mrkdwn(markdown: str) -> str:
-    return markup.mrkdwn(markdown) or markup.escaped(markdown)

@@ -17,16 +17,17 @@ import msgspec
 from gateway.addresses import Route
 from gateway.cards import Card
 from gateway.commands import COMMANDS
-from gateway.events import PlaceMoved
+from gateway.events import MediumFact, PlaceMoved
 from gateway.files import LARGEST_BYTES, Keep, too_large
 from gateway.live import LiveSignal, TurnDecided, Typing
 from gateway.record import Record
 from mediums import incoming, markup
-from mediums.medium import Carried, Health, Publish, Rejected, SurelyNotSent, Told
-from mediums.telegram import failures, wire
+from mediums.medium import Carried, Health, Publish, Rejected, SurelyNotSent
+from mediums.telegram import failures, outgoing, wire
 from mediums.telegram.failures import CallFailed, Refusal
 from mediums.telegram.presses import Presses
 from mediums.telegram.signs import TypingSigns
+from mediums.telegram.taking import Taking
 from mediums.telegram.words import Me, Payload
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 
 REMEMBERED = 2000  # texts by which an edit that changed nothing is known; one of an older message counts as a change
 CONFLICT_PROBE_SECONDS = 5
-MENDS = 3  # one for each thing that `wire.mended` may give up
+MENDS = 3  # one for each thing that `outgoing.mended` may give up
 
 
 class Pace(Record, frozen=True, kw_only=True):
@@ -69,7 +70,7 @@ class TelegramMedium:
         self._own: OrderedDict[str, str | None] = OrderedDict()  # messages of the bot, with their topics
         self._marked: OrderedDict[tuple[str, str, str | None], str] = OrderedDict()
         self._trouble = "not connected to Telegram yet"
-        self._publishing_since: float | None = None
+        self._publishing: dict[str, float] = {}  # since when, by identity
         self._moved: list[PlaceMoved] = []  # told by a send, and not yet published
         self._typing = TypingSigns(self._show_typing, self._pace.typing_seconds, self._pace.typing_after_seconds)
         self._presses = Presses(self._answer_press, self._pace.press_seconds)
@@ -83,76 +84,71 @@ class TelegramMedium:
             await self._poll(publish, keep)
         finally:
             self._trouble = self._trouble or "no longer receiving"
-            self._publishing_since = None
             await self.close()
 
     async def _poll(self, publish: Publish, keep: Keep) -> None:
         failed = wait_seconds = 0
-        offset: int | None = None
         me: Me | None = None
-        while True:
-            try:
-                client = self._connected()
-                me = me or await client.me(self.account)
-                updates = await client.updates(offset, wait_seconds)
-            except CallFailed as error:
-                failed += 1
-                wait_seconds = self._probe_seconds(error)
-                await self._rest(error, failed)
-                continue
-            self._well()
-            if self._preparing is None:
-                self._preparing = asyncio.create_task(self._prepare(client), name=f"{self.account}: prepare")
-            failed, wait_seconds = 0, self._pace.poll_seconds
-            while self._moved:  # before what was said in the new place
-                await self._publish(self._moved[0], publish)
-                del self._moved[0]
-            await self._take_all(updates, me, publish, keep)
-            offset = max((int(update["update_id"]) + 1 for update in updates), default=offset)
 
-    async def _take_all(self, updates: list[Payload], me: Me, publish: Publish, keep: Keep) -> None:
-        """In order in each chat; a chat whose files take long holds up no other."""
-        chats: dict[str, list[Payload]] = {}
-        for update in updates:
-            chats.setdefault(_chat_of(update), []).append(update)
-        taking = [asyncio.create_task(self._take_each(one, me, publish, keep)) for one in chats.values()]
+        async def take(update: Payload) -> None:
+            assert me is not None
+            await self._take(update, me, publish, keep)
+
+        taking = Taking(take, _chat_of)
         try:
-            await asyncio.gather(*taking)
+            while True:
+                try:
+                    client = self._connected()
+                    me = me or await client.me(self.account)
+                    updates = await client.updates(taking.offset, 0 if taking.busy else wait_seconds)
+                except CallFailed as error:
+                    failed += 1
+                    wait_seconds = self._probe_seconds(error)
+                    await self._rest(error, failed)
+                    continue
+                self._well()
+                if self._preparing is None:
+                    self._preparing = asyncio.create_task(self._prepare(client), name=f"{self.account}: prepare")
+                failed, wait_seconds = 0, self._pace.poll_seconds
+                while self._moved:  # before what was said in the new place
+                    await self._publish(self._moved[0], publish)
+                    del self._moved[0]
+                await taking.add(updates)
         finally:
-            for task in taking:
-                task.cancel()
-            await asyncio.gather(*taking, return_exceptions=True)
+            await taking.close()
 
-    async def _take_each(self, updates: list[Payload], me: Me, publish: Publish, keep: Keep) -> None:
+    async def _take(self, update: Payload, me: Me, publish: Publish, keep: Keep) -> None:
         """Published if a person has done it; what cannot be read is logged and passed over."""
-        for update in updates:
-            if "callback_query" in update:
-                await self._take_press(update["callback_query"], me, publish)
-                continue
-            try:
-                moved, key = wire.moved(update, me), wire.message_key(update)
-                reacted = wire.reacted(update, me, self._thread(key), key in self._own)
-                heard = wire.heard(update, me, self._said.get(key))
-            except (KeyError, TypeError, ValueError, AttributeError):
-                log.exception("%s: update %s cannot be read and is passed over", self.account, update.get("update_id"))
-                continue
-            await self._publish(moved, publish)
-            await self._publish(reacted, publish)
-            if heard is not None and heard.fact is not None:
-                files = await incoming.taken(heard.files, self._fetch, keep, self.account)
-                await self._publish(msgspec.structs.replace(heard.fact, files=files), publish)
-            if heard is not None:
-                _remember(self._said, heard.key, heard.said)
+        if "callback_query" in update:
+            await self._take_press(update["callback_query"], me, publish)
+            return
+        try:
+            moved, key = wire.moved(update, me), wire.message_key(update)
+            reacted = wire.reacted(update, me, self._thread(key), key in self._own)
+            heard = wire.heard(update, me, self._said.get(key))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            log.exception("%s: update %s cannot be read and is passed over", self.account, update.get("update_id"))
+            return
+        await self._publish(moved, publish)
+        await self._publish(reacted, publish)
+        if heard is not None and heard.fact is not None:
+            files = await incoming.taken(heard.files, self._fetch, keep, self.account)
+            await self._publish(msgspec.structs.replace(heard.fact, files=files), publish)
+        if heard is not None:
+            _remember(self._said, heard.key, heard.said)
 
     def _thread(self, key: str) -> str | None:
         """The topic of a message, as far as it is remembered."""
         return self._own[key] if key in self._own else self._said[key].thread if key in self._said else None
 
-    async def _publish(self, fact: Told | None, publish: Publish) -> None:
-        if fact is not None:
-            self._publishing_since = time.monotonic()
+    async def _publish(self, fact: MediumFact | PlaceMoved | None, publish: Publish) -> None:
+        if fact is None:
+            return
+        self._publishing[fact.identity] = time.monotonic()
+        try:
             await publish(fact)
-            self._publishing_since = None
+        finally:
+            self._publishing.pop(fact.identity, None)
 
     async def _fetch(self, found: incoming.Found) -> bytes:
         try:
@@ -171,9 +167,7 @@ class TelegramMedium:
             self._presses.take(str(query["id"]))
             return
         self._presses.expect(fact.identity)
-        self._publishing_since = time.monotonic()
-        await publish(fact)
-        self._publishing_since = None
+        await self._publish(fact, publish)
         self._presses.take(str(query["id"]), fact.identity)
 
     async def _prepare(self, client: "Client") -> None:
@@ -215,46 +209,46 @@ class TelegramMedium:
 
     def split(self, text: str) -> tuple[str, ...]:
         """At most 4096 UTF-16 units each as shown: https://core.telegram.org/bots/api#sendmessage"""
-        return markup.split(text, wire.fullness)
+        return markup.split(text, outgoing.fullness)
 
     async def send(self, route: Route, text: str, key: str) -> None:
         """In groups the first of several parts is marked as a reply. `key` is not used."""
         answered, marked = route.reply_to or "", self._marks(route)
-        await self._deliver(route, wire.message(route, text, marked))
+        await self._deliver(route, outgoing.message(route, text, marked))
         _remember(self._marked, route.room, answered)
 
     async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None:
         """Each file is a message of its own, the text another. A picture is shown as one."""
         (carried,) = files
-        await self._deliver(route, wire.file(route, carried.file, self._marks(route)), carried.data)
+        await self._deliver(route, outgoing.file(route, carried.file, self._marks(route)), carried.data)
         _remember(self._marked, route.room, route.reply_to or "")
 
     async def react(self, route: Route, emoji: str, key: str) -> None:
         """One of those that Telegram knows: https://core.telegram.org/bots/api#reactiontypeemoji"""
-        call = wire.reaction(route, emoji)
+        call = outgoing.reaction(route, emoji)
         try:
             await self._connected().react(call)
         except CallFailed as error:
             raise failures.end(error.failure) from None
 
     async def show_card(self, route: Route, card: Card, message: str | None) -> str:
-        return str(await self._deliver(route, wire.card(route, card, message)))
+        return str(await self._deliver(route, outgoing.card(route, card, message)))
 
     def _marks(self, route: Route) -> bool:
-        return wire.shows_replies(route) and self._marked.get(route.room) != (route.reply_to or "")
+        return outgoing.shows_replies(route) and self._marked.get(route.room) != (route.reply_to or "")
 
-    async def _deliver(self, route: Route, made: wire.Call, data: bytes = b"") -> int:
-        call: wire.Call | None = made
+    async def _deliver(self, route: Route, made: outgoing.Call, data: bytes = b"") -> int:
+        call: outgoing.Call | None = made
         for _ in range(MENDS + 1):
             if call is None:
                 break
             try:
                 client = self._connected()
                 number = await (
-                    client.send(call) if isinstance(call, wire.SendMessage) else client.send_file(call, data)
+                    client.send(call) if isinstance(call, outgoing.SendMessage) else client.send_file(call, data)
                 )
             except CallFailed as error:
-                before, call = call, wire.mended(call, error.failure)
+                before, call = call, outgoing.mended(call, error.failure)
                 if call is not None and call.chat != before.chat:
                     self._moved.append(wire.renamed(self.account, before.chat, call.chat, datetime.now(UTC)))
                 if call is None:
@@ -281,7 +275,7 @@ class TelegramMedium:
     async def _show_typing(self, route: Route) -> float | None:
         """None, or for how many seconds this chat must be left alone."""
         try:
-            chat, thread = wire.place(route)
+            chat, thread = outgoing.place(route)
             await self._connected().typing(chat, thread)
         except CallFailed as error:
             return error.retry_after_seconds
@@ -296,7 +290,7 @@ class TelegramMedium:
     # --- the connection ----------------------------------------------------------------------------------------------
 
     def health(self) -> Health:
-        since = self._publishing_since
+        since = min(self._publishing.values(), default=None)
         if since is not None and time.monotonic() - since > self._pace.publishing_seconds:
             waited = time.monotonic() - since
             return Health(well=False, text=f"a message waits since {waited:.0f} s to be stored: look at the broker")

@@ -21,7 +21,7 @@ from telegram.request import BaseRequest, RequestData
 
 from mediums.telegram.failures import Failure, Unreachable, is_same
 from mediums.telegram.http import Http, RequestFailed
-from mediums.telegram.wire import SendMessage
+from mediums.telegram.outgoing import SendMessage
 
 PRESS_ANSWER = 200  # characters
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)  # Telegram would fetch an address that a model was talked into

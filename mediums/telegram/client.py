@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 from mediums.telegram.failures import CallFailed, Failure, Refusal, Unreachable
 from mediums.telegram.http import Http, RequestFailed
-from mediums.telegram.wire import UPDATES, SendFile, SendMessage, SetReaction
+from mediums.telegram.outgoing import SendFile, SendMessage, SetReaction
+from mediums.telegram.wire import UPDATES
 from mediums.telegram.words import Me, Payload
 
 if TYPE_CHECKING:

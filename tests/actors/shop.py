@@ -156,6 +156,8 @@ class ScriptedModel:
         return max(found, key=len)
 
     def _made(self, step: Any) -> Generation:
+        if isinstance(step, Generation):
+            return step
         calls = (step,) if isinstance(step, RawCall) else tuple(step) if isinstance(step, list) else ()
         text = step if isinstance(step, str) else ""
         return Generation(text=text, calls=calls, finish="stop", usage=self.usage, model=self.name)

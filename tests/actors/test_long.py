@@ -38,6 +38,20 @@ async def test_instructions_interjections_and_open_questions_stay_word_by_word(t
         assert sum(isinstance(one, Interjected) for one in log) == 1
 
 
+async def test_what_a_person_answered_stays_word_by_word_however_often_it_is_compacted(tmp_path):
+    async with Shop(tmp_path, limits=Limits(compact_tokens=3_000)) as shop:
+        question = call("request_clarification", question="Which Sarah?")
+        shop.model.on("February", question, *[PRINTS] * 6, "All done")
+        shop.model.beside = lambda request: "I printed rows."
+        await shop.start("a1", "Do February")
+        asked = await shop.fact("a1", ClarificationRequested)
+        await shop.answer("a1", asked.question, "Sarah Lind,\nnot Okafor")
+        await shop.fact("a1", ActionResponded)
+        assert len([one for one in await shop.log("a1") if isinstance(one, Compacted)]) > 1
+        said = "\n".join(texts(await shop.state("a1")))
+        assert said.count("was answered by Ana: Sarah Lind,\nnot Okafor") == 1
+
+
 def _compacts(request) -> bool:
     return COMPACTED in str(request.messages[-1]["content"])
 

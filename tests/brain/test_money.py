@@ -1,12 +1,15 @@
 """The daily caps: people are told once, nothing is lost, work rests with them, and everything goes on the next day."""
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
+from brain import joining
 from brain.entries import Decided, Speak, Spent, Steer
 from brain.parts import Spending
 from brain.purse import Caps, Purse, steers, told
 from brain.state import LaneState
-from gateway.events import ActionChanged, ActionProgressed, MessageReceived, Ref
+from gateway.events import ActionChanged, ActionProgressed, FileOffered, MessageReceived, Ref
+from gateway.files import Attachment
 from gateway.llm.model import Generation, Usage
 from gateway.record import encode
 from tests.brain.people import ANA, BO, NOON, Talk, frame, route
@@ -67,6 +70,19 @@ def test_a_cap_is_reached_by_all_conversations_together_and_by_each_person() -> 
     assert not each.is_over([])
 
 
+def test_a_day_is_one_in_the_assistants_time_zone() -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    late = NOON.replace(hour=23, minute=30)  # half past midnight in Berlin
+    state = LaneState("p-ana", berlin)
+    for at in (late - timedelta(hours=1), late):
+        state.apply(Spent(usage=Usage(usd=0.5), at=at, charged=ANA.address))
+    assert state.spending == Spending(day="2026-11-30", usd={str(ANA.address): 0.5})
+    some, _ = purse(Caps(all=0.5, zone=berlin), late)
+    some.note("p-ana", state.spending)
+    assert some.is_over([])
+    assert some.until == datetime(2026, 12, 1, tzinfo=berlin)
+
+
 def test_yesterday_does_not_count() -> None:
     some, notices = purse(Caps(all=1.0, person=0.5))
     some.note("p-ana", Spending(day=(NOON - timedelta(days=1)).date().isoformat(), usd={str(ANA.address): 9.0}))
@@ -103,6 +119,20 @@ def test_work_of_whoever_is_over_rests_and_goes_on_and_what_a_person_paused_does
     assert [(one.verb, one.action) for one in going_on] == [("resume", key)]
     talk.state.apply(Decided(turn=talk.state.turns + 1, at=NOON, covers=(), decisions=going_on, by="cap"))
     assert talk.state.resting == []
+
+
+def test_what_rests_and_what_was_overheard_goes_on_where_the_conversation_goes() -> None:
+    old, new = Talk("p-guest"), Talk("p-ana")
+    new.says("hello")
+    new.decides()
+    key = old.starts("report", ANA)
+    old.state.resting.append(key)
+    pdf = Attachment(digest="d", name="report.pdf", kind="application/pdf", size=3)
+    old.hears(FileOffered(ref=Ref("act", 1), conversation="p-guest", action=key, file=pdf))
+    new.state.apply(joining.share(old.state, NOON))
+    assert new.state.resting == [key]
+    assert [(item.label, item.files) for item in new.state.overheard] == [("a1", ("f1",))]
+    assert new.state.files == {"f1": pdf}
 
 
 # --- in a gateway ----------------------------------------------------------------------------------------------------

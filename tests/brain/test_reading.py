@@ -2,7 +2,6 @@
 
 import json
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -12,10 +11,7 @@ from brain.tools import legal
 from gateway.events import ActionProgressed, ClarificationRequested, Ref
 from gateway.llm.model import Generation, RawCall
 from tests.brain.people import ANA, BO, GUEST, NOON, OWNER, Talk, route
-
-
-def call(tool: str, **arguments: Any) -> RawCall:
-    return RawCall(name=tool, arguments=json.dumps(arguments))
+from tests.people.town import call
 
 
 def reads(talk: Talk, text: str = "", *calls: RawCall, may: bool = True) -> Read:
@@ -128,6 +124,42 @@ def test_a_call_written_as_text_is_the_call(text: str) -> None:
     talk = Talk()
     talk.says("thanks")
     assert reads(talk, text).decisions == (Wait(reason="thanks"),)
+
+
+@pytest.mark.parametrize("block", ["```json\n{}\n```", "```\n{}\n```", "<tool_call>{}</tool_call>"])
+def test_a_call_in_a_fence_beside_words_is_the_call_and_the_words_are_said(block: str) -> None:
+    talk = Talk()
+    talk.says("book Rome")
+    written = block.replace("{}", '{"name": "act", "arguments": {"query": "Book Rome", "name": "rome"}}')
+    spoken, act = reads(talk, f"On it.\n\n{written}").decisions
+    assert isinstance(spoken, Speak)
+    assert spoken.text == "On it."
+    assert isinstance(act, Act)
+
+
+@pytest.mark.parametrize("name", ["stop_rome__a7", "answer_clarification_rome__a7__question1", "interject", "act"])
+def test_a_written_call_of_what_is_no_tool_now_is_refused_and_not_shown(name: str) -> None:
+    talk = Talk()
+    talk.says("stop Rome")
+    found = reads(talk, json.dumps({"name": name, "arguments": {}}), may=False)
+    assert (found.decisions, found.refused) == ((), True)
+    assert "there is no tool" in found.results[0]
+
+
+def test_a_good_call_is_kept_beside_words_that_have_no_place() -> None:
+    talk = Talk()
+    talk.says("book Rome")
+    talk.says("hello", at=route("home", "web"))
+    found = reads(talk, "On it", call("act", query="Book Rome", for_message="m1"))
+    assert [type(one) for one in found.decisions] == [Act]
+    assert (found.refused, found.results[0]) == (True, "Done.")
+    assert "say which you reply to" in found.results[1]
+
+
+def test_blank_words_are_none() -> None:
+    talk = Talk()
+    talk.says("hello")
+    assert reads(talk, "", call("send_message", text=" \n")).results == ("Not done: send_message needs text",)
 
 
 def test_json_that_is_no_call_is_a_reply() -> None:

@@ -1,6 +1,8 @@
 """Answers by schema: the same tools, as kinds of messages that a small model can tell apart."""
 
 import json
+import math
+import re
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from brain.rights import Rights
 from brain.schema import understood
 from brain.tools import legal
 from gateway.events import ActionEnded, ActionResponded, ClarificationRequested, Ref
-from gateway.llm.model import Generation, Request
+from gateway.llm.model import Generation, Request, Token
 from tests.brain.people import BO, NOON, Talk, route
 
 FRAME = Frame("Frontdesk", Contact(key="ana", name="Ana", role="owner"), by_schema=True)
@@ -27,15 +29,19 @@ class Answers:
 
     def __init__(self, *texts: str) -> None:
         self._texts, self.asked = list(texts), []
+        self.likely: dict[str, float] = {}  # tokens that are not sure
 
     async def generate(self, asked: Request, on_spent: object = None) -> Generation:
         self.asked.append(asked)
-        return Generation(text=self._texts.pop(0), finish="stop", model="small")
+        text = self._texts.pop(0)
+        tokens = tuple(Token(piece, math.log(self.likely.get(piece, 1.0))) for piece in re.findall(r"\w+|\W+", text))
+        return Generation(text=text, finish="stop", model="small", tokens=tokens if asked.logprobs else ())
 
 
-async def decided(talk: Talk, *answers: Any) -> tuple[Decision, ...]:
+async def decided(talk: Talk, *answers: Any, likely: dict[str, float] | None = None) -> tuple[Decision, ...]:
     turn = talk.turn()
     model = Answers(*(one if isinstance(one, str) else json.dumps(one) for one in answers))
+    model.likely = likely or {}
     tools = legal(turn, RIGHTS, turn.askers())
     made = await generate(model, FRAME, turn, tools, NOON, lambda *_: None, RIGHTS, None)  # type: ignore[arg-type]
     assert not model._texts
@@ -104,6 +110,32 @@ async def test_what_could_be_several_is_asked() -> None:
     (said,) = await decided(talk, {"kind": "change", "work": "not said", "text": "Which one?"})
     assert isinstance(said, Speak)
     assert said.text == "Which one?"
+
+
+async def test_which_of_several_is_asked_where_the_model_could_as_well_have_named_another() -> None:
+    rome, which = {"kind": "stop", "work": "rome"}, {"kind": "stop", "work": "not said", "text": "Which one?"}
+    talk = working("rome", "milan")
+    talk.says("drop it")
+    (said,) = await decided(talk, rome, which, likely={"rome": 0.5})
+    assert isinstance(said, Speak)
+    assert said.text == "Which one?"
+    (stop,) = await decided(talk, rome, likely={"rome": 0.9, "stop": 0.5})
+    assert isinstance(stop, Steer)
+    alone = working("rome")
+    alone.says("drop it")
+    (stop,) = await decided(alone, rome, likely={"rome": 0.5})
+    assert isinstance(stop, Steer)
+
+
+async def test_of_several_things_only_the_doubtful_one_is_asked_about() -> None:
+    talk = working("rome", "milan")
+    talk.says("rome is off")
+    talk.says("and cheaper", BO)
+    first, second = {"kind": "stop", "work": "rome"}, {"kind": "change", "work": "milan"}
+    asked = {"kind": "change", "work": "not said", "text": "Rome or Milan?"}
+    stop, said = await decided(talk, {"1": first, "2": second}, {"1": first, "2": asked}, likely={"milan": 0.4})
+    assert isinstance(stop, Steer)
+    assert isinstance(said, Speak)
 
 
 async def test_only_what_is_legal_can_be_answered() -> None:

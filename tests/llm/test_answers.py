@@ -3,9 +3,9 @@
 import pytest
 
 from gateway.llm.client import HelperModel
-from gateway.llm.model import ModelError, Usage, parsed_arguments, said, tool_call
+from gateway.llm.model import ModelError, Token, Usage, parsed_arguments, said, tool_call
 from tests.llm.conftest import BY_LITELLM, DIRECT, Make, asking, tool
-from tests.servers.openai import Call, Cut, Reply, ScriptedOpenAI, broken_rule, call
+from tests.servers.openai import Call, Cut, Error, Reply, ScriptedOpenAI, broken_rule, call
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -24,6 +24,26 @@ async def test_an_answer_comes_whole_with_what_it_cost(model: HelperModel, serve
     assert (body["temperature"], body["max_tokens"], body["stream"]) == (0.2, 50, True)
     assert "tools" not in body
     assert "tool_choice" not in body
+
+
+async def test_how_likely_its_tokens_were_is_told_where_the_server_knows(make: Make, server: ScriptedOpenAI) -> None:
+    told = {"content": [{"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}]}
+    old = {"tokens": ["a"], "token_logprobs": [-0.5]}
+    for logprobs, tokens in ((told, (Token("a", -0.5),)), (old, ()), (None, ())):
+        choice = {"message": {"role": "assistant", "content": "a"}, "finish_reason": "stop", "logprobs": logprobs}
+        server.script([Reply(whole={"choices": [choice]})])
+        answer = await make(DIRECT).generate(asking(logprobs=True))
+        assert (answer.text, answer.tokens) == ("a", tokens)
+    assert server.requests[0].body["logprobs"] is True
+
+
+async def test_a_server_that_refuses_to_tell_is_asked_without(make: Make, server: ScriptedOpenAI) -> None:
+    refused = Error(400, "logprobs is not supported")
+    server.script(lambda request: refused if "logprobs" in request.body else Reply(text="hi"))
+    model = make("openai/untold")
+    for _ in range(2):
+        assert (await model.generate(asking(logprobs=True))).text == "hi"
+    assert ["logprobs" in request.body for request in server.requests] == [True, False, False]
 
 
 async def test_a_known_model_has_a_price(make: Make, server: ScriptedOpenAI) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from mediums import markup
 from mediums.markup import mrkdwn
-from mediums.slack import wire
+from mediums.slack import outgoing
 from tests.servers.slack_mrkdwn import notified, shown
 
 
@@ -90,7 +90,7 @@ SL07 = [
 
 @pytest.mark.parametrize("answer", SL07, ids=["code", "no space", "paragraphs", "escapes", "table", "bold"])
 def test_sl07_no_part_is_longer_than_slack_takes_as_it_is_sent(answer):
-    parts = markup.split(answer, wire.fullness)
+    parts = markup.split(answer, outgoing.fullness)
     written = [mrkdwn(part) for part in parts]
     assert all(len(one) <= 4000 for one in written)
     assert all(one.count("```") % 2 == 0 for one in written)

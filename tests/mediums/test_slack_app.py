@@ -181,9 +181,10 @@ async def test_while_slack_does_not_say_whose_token_it_is_the_rest_runs(server, 
             "chat:write,im:history,users:read,app_mentions:read",
             True,
             "this is @helper in Test Ltd (T1); without channels:history, groups:history, mpim:history it does not hear "
-            "what follows in a thread; without files:read it cannot take the files that people send; without "
-            "files:write it cannot send files; without reactions:read it cannot see the emojis that people put to "
-            "messages; without reactions:write it cannot put emojis to messages",
+            "what follows in a thread; without im:write it cannot write first to somebody who has not written to it; "
+            "without files:read it cannot take the files that people send; without files:write it cannot send files; "
+            "without reactions:read it cannot see the emojis that people put to messages; without reactions:write it "
+            "cannot put emojis to messages",
         ),
         (
             "chat:write",

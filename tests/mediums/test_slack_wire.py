@@ -6,7 +6,7 @@ import pytest
 
 from gateway.addresses import Address, Route
 from gateway.outbox import OutcomeUnknown, Rejected, SurelyNotSent
-from mediums.slack import failures, wire, words
+from mediums.slack import failures, outgoing, wire, words
 from mediums.slack.failures import Disconnected, Unreachable
 from mediums.slack.words import Me, Profile
 
@@ -117,7 +117,7 @@ def test_a_ts_is_text_byte_for_byte(ts):
     fact = heard(event("<@UBOT> x", ts=ts, thread_ts=ts))
     assert fact.route.reply_to == fact.route.thread == ts
     assert f"/{ts}/" in fact.identity
-    assert wire.message(fact.route, "x").thread == ts
+    assert outgoing.message(fact.route, "x").thread == ts
 
 
 def test_a_group_direct_message_is_a_shared_place():
@@ -363,7 +363,7 @@ def test_what_is_not_as_documented_raises_what_the_adapter_passes_over(broken):
 @pytest.mark.parametrize("place", ["", "#general", "C1/2", "a b"])
 def test_a_route_that_is_not_slacks_is_rejected(place):
     with pytest.raises(Rejected, match="no place on Slack"):
-        wire.message(Route(medium="slack", account="slack-T1", place=place), "x")
+        outgoing.message(Route(medium="slack", account="slack-T1", place=place), "x")
 
 
 def refused(error, method="chat.postMessage", status=200, retry_after=None, **fields):

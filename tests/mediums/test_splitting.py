@@ -6,7 +6,7 @@ import pytest
 
 from mediums.markup import plain, split, telegram_html
 from mediums.markup.graphemes import cut_at_or_before
-from mediums.telegram import wire
+from mediums.telegram import outgoing
 from tests.servers.telegram_entities import parsed, utf16_length
 
 FAMILY = "👨\u200d👩\u200d👧\u200d👦"
@@ -23,7 +23,7 @@ def check(markdown, parts):
 
 
 def cut(markdown):
-    return check(markdown, split(markdown, wire.fullness))
+    return check(markdown, split(markdown, outgoing.fullness))
 
 
 def shown_words(*parts):
@@ -75,7 +75,7 @@ def test_tg01_a_family_at_the_boundary_is_not_torn(before):
 
 
 def test_tg01_line_breaks_alone_are_no_message():
-    assert split("\n" * 2100, wire.fullness) == ()
+    assert split("\n" * 2100, outgoing.fullness) == ()
 
 
 def test_tg01_line_breaks_between_words_are_no_message_either():
@@ -116,7 +116,7 @@ def test_cuts_are_made_where_the_writer_paused():
 
 def test_what_fits_is_not_touched():
     text = "  **a** \n\n```\nb\n```  "
-    assert split(text, wire.fullness) == (text,)
+    assert split(text, outgoing.fullness) == (text,)
 
 
 def test_code_longer_than_any_line_is_cut_within_it():

@@ -461,8 +461,12 @@ async def test_a_slow_file_holds_up_no_other_chat(telegram):
     telegram.ana.says(None, document=telegram.server.file(b"x"))
     bo.says("hello")
     async with receiving(telegram.medium(), inbox):
-        (fact,) = await inbox.has(1)
-        assert fact.text == "hello"
+        await inbox.has(1)
+        telegram.ana.says("what do you make of it?")
+        bo.says("and later too")
+        await inbox.has(2)
+        assert inbox.texts == ["hello", "and later too"], "a chat is told in order"
+        assert len(telegram.server.unconfirmed) == 4, "what came after it is confirmed with it"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.addresses import Address, Route
 from gateway.outbox import OutcomeUnknown, Rejected, SurelyNotSent
-from mediums.telegram import failures, wire
+from mediums.telegram import failures, outgoing, wire
 from mediums.telegram.failures import Refusal, Unreachable
 from mediums.telegram.words import Me
 
@@ -213,8 +213,8 @@ def test_tg11_general_has_no_thread(fields):
 
 def test_tg11_the_thread_goes_out_again_and_only_then():
     route = Route(medium="telegram", account="telegram-8123", place="-100", thread="77", reply_to="5")
-    assert wire.message(route, "x", marked=False).thread == 77
-    assert wire.message(Route(medium="telegram", account="t", place="-100"), "x", marked=False).thread is None
+    assert outgoing.message(route, "x", marked=False).thread == 77
+    assert outgoing.message(Route(medium="telegram", account="t", place="-100"), "x", marked=False).thread is None
 
 
 # --- TG12: quotes ----------------------------------------------------------------------------------------------------
@@ -388,25 +388,25 @@ ROUTE = Route(medium="telegram", account="telegram-8123", place="-100", reply_to
 
 
 def test_a_reply_is_marked_in_groups_only():
-    assert wire.shows_replies(ROUTE)
-    assert not wire.shows_replies(Route(medium="telegram", account="telegram-8123", place="7", reply_to="5"))
-    assert wire.message(ROUTE, "x", marked=True).reply_to == 5
+    assert outgoing.shows_replies(ROUTE)
+    assert not outgoing.shows_replies(Route(medium="telegram", account="telegram-8123", place="7", reply_to="5"))
+    assert outgoing.message(ROUTE, "x", marked=True).reply_to == 5
 
 
 @pytest.mark.parametrize("route", [{"place": "C1"}, {"place": "7", "thread": "x"}])
 def test_a_route_of_another_medium_is_rejected(route):
     with pytest.raises(Rejected):
-        wire.message(Route(medium="telegram", account="telegram-8123", **route), "x", marked=False)
+        outgoing.message(Route(medium="telegram", account="telegram-8123", **route), "x", marked=False)
 
 
 def test_what_shows_nothing_is_sent_as_it_is_written():
-    assert wire.message(ROUTE, "![](https://x.example)", marked=False).html
+    assert outgoing.message(ROUTE, "![](https://x.example)", marked=False).html
 
 
 def test_a_message_with_long_links_fits_even_without_its_formatting():
     markdown = "[a](https://x.example/" + "b" * 3000 + ") " + "c " * 400
-    (part,) = [part for part in (markdown,) if wire.fullness(part) <= 1]
-    assert len(wire.message(ROUTE, part, marked=False).text) <= 4096
+    (part,) = [part for part in (markdown,) if outgoing.fullness(part) <= 1]
+    assert len(outgoing.message(ROUTE, part, marked=False).text) <= 4096
 
 
 @pytest.mark.parametrize(
@@ -438,8 +438,8 @@ def test_a_proxy_s_page_is_an_answer_too(body):
 
 
 def test_tg02_only_a_parse_error_costs_the_formatting():
-    call = wire.message(ROUTE, "**x**", marked=False)
+    call = outgoing.message(ROUTE, "**x**", marked=False)
     parse = Refusal(status=400, description="Bad Request: can't parse entities: Unsupported start tag")
-    assert wire.mended(call, parse).html is None
-    assert wire.mended(wire.mended(call, parse), parse) is None
-    assert wire.mended(call, Refusal(status=429, description="can't parse entities", retry_after_seconds=1)) is None
+    assert outgoing.mended(call, parse).html is None
+    assert outgoing.mended(outgoing.mended(call, parse), parse) is None
+    assert outgoing.mended(call, Refusal(status=429, description="can't parse entities", retry_after_seconds=1)) is None

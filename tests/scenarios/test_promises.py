@@ -114,6 +114,17 @@ async def test_7_a_result_goes_elsewhere_if_they_say_so(plays):
         assert place.seen() == ["On it"]
 
 
+async def test_7_a_chat_is_opened_where_they_never_wrote(plays):
+    async with plays() as (stage, place):
+        stage.desk.on("Book Rome").calls(call("send_message", text="It is booked", to=place.address("Ana")))
+        stage.desk.on("and there").replies("Here too")
+        stage.ana.telegram("Book Rome, and tell me there.")
+        await place.sees("It is booked")
+        place.says("and there?")
+        await place.sees("Here too")
+        assert stage.ana.on_telegram() == []
+
+
 async def test_8_a_private_thing_is_in_nobody_elses_request_or_message(plays):
     async with plays() as (stage, place):
         stage.desk.on("salary").replies("Noted")

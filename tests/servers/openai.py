@@ -28,6 +28,7 @@ from typing import Any, Self
 from aiohttp import web
 
 WAIT_SECONDS_MAX = 10.0
+TOOL_NAME = r"[a-zA-Z0-9_-]{1,64}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,6 +376,8 @@ def _broken_assistant(message: dict[str, Any]) -> str | None:
     if len(ids) != len(set(ids)):
         return f"call ids {ids} are not unique"
     for made in calls or ():
+        if not re.fullmatch(TOOL_NAME, made["function"]["name"]):
+            return f"name of {made['id']}: string does not match pattern"
         try:
             if not isinstance(json.loads(made["function"]["arguments"]), dict):
                 return f"arguments of {made['id']} are no object"
@@ -394,4 +397,4 @@ def _broken_tools(body: dict[str, Any]) -> str | None:
     names = [tool["function"]["name"] for tool in tools]
     if len(names) != len(set(names)):
         return f"tool names {names} are not unique"
-    return next((f"tool name {n!r}" for n in names if not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", n)), None)
+    return next((f"tool name {n!r}" for n in names if not re.fullmatch(TOOL_NAME, n)), None)

@@ -52,7 +52,7 @@ from tests.servers.slack_people import (
 TEXT_LIMIT, CUT_LIMIT = 40_000, 4_000
 CONNECTIONS_LIMIT = 10
 SCOPES = "app_mentions:read,chat:write,im:history,users:read,channels:history,groups:history,mpim:history"
-SCOPES += ",files:read,files:write,reactions:read,reactions:write"
+SCOPES += ",im:write,files:read,files:write,reactions:read,reactions:write"
 
 __all__ = [
     "DROPPED",
@@ -456,6 +456,7 @@ class SlackServer:
             "chat.postEphemeral": self._whisper,
             "users.info": self._user,
             "conversations.info": self._conversation,
+            "conversations.open": self._open_chat,
             "reactions.add": self._react,
             "files.getUploadURLExternal": self._upload_address,
             "files.completeUploadExternal": self._share,
@@ -477,6 +478,7 @@ class SlackServer:
             "chat.update": "chat:write",
             "chat.postEphemeral": "chat:write",
             "users.info": "users:read",
+            "conversations.open": "im:write",
             "reactions.add": "reactions:write",
             "files.getUploadURLExternal": "files:write",
             "files.completeUploadExternal": "files:write",
@@ -590,6 +592,12 @@ class SlackServer:
     def _conversation(self, parameters: Payload) -> Payload:
         channel = self._channel(parameters)
         return {"channel": {"id": channel.id, "name": channel.name, "is_im": channel.direct}}
+
+    def _open_chat(self, parameters: Payload) -> Payload:
+        person = self.people.get(str(parameters["users"]))
+        if person is None:
+            raise _Refused("user_not_found")
+        return {"channel": {"id": person.chat.id}}
 
     def _react(self, parameters: Payload) -> Payload:
         put = (self._channel(parameters).id, str(parameters["timestamp"]), str(parameters["name"]))
