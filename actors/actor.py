@@ -1,4 +1,4 @@
-"""The loop of one action. All control flow is in `_loop`; what comes next is decided by `transcript.next_step`.
+"""The loop of one action. All control flow is in `_loop`; what comes next is decided by `next_step`.
 
 One task owns the journal, spawning and cascading. Everything else (code, children, timers, effects) only puts a
 happening into the inbox.
@@ -14,12 +14,13 @@ from actors.entries import ActionEntry, Call, CallClosed, JobStarted, Responded,
 from actors.generating import Generating
 from actors.inbox import Inbox
 from actors.journal import ActionState
+from actors.next_step import End, Generate, Respond, Rest, StartCall, next_step
 from actors.parent import Parent
 from actors.purse import Purse
 from actors.sandbox.stubs import Stub
 from actors.sandbox.words import CellCalled
 from actors.tools import TOOLS
-from actors.transcript import End, Generate, Respond, Rest, StartCall, Transcript, next_step
+from actors.transcript import Transcript
 from actors.words import Happened
 from actors.workshop import Workshop
 from gateway.events import ActionCommand, Ask
@@ -212,13 +213,6 @@ class Actor:
         try:
             await self._inbox.change(sleeping)
         finally:
-            sleeping.cancel()
-
-    async def pause_unless_told(self, seconds: float) -> None:
-        self._inbox.attend()
-        if not self.has_mail:
-            sleeping = asyncio.ensure_future(asyncio.sleep(seconds))
-            await self._inbox.change(sleeping)
             sleeping.cancel()
 
     async def _let_go(self) -> bool:

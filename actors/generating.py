@@ -135,7 +135,8 @@ class Generating:
         actor = self._actor
         self._failures += 1
         if error.retryable and self._failures < MODEL_TRIES:
-            await actor.pause_unless_told(MODEL_PAUSE_SECONDS * 2 ** (self._failures - 1))
+            pause = MODEL_PAUSE_SECONDS * 2 ** (self._failures - 1)
+            await actor.unless_something_comes(asyncio.create_task(asyncio.sleep(pause)))
             return
         self._failures = 0
         actor.work.operator(f"The action {actor.key} cannot go on. {error.for_operator}")

@@ -83,7 +83,7 @@ class Lanes:
                 raise
             except* Quiet:
                 quiet = True
-            except* Exception:
+            except* Exception:  # whatever it is, it ends neither the others nor this one
                 log.exception("lane %s (%s) failed; it is folded again", conversation, lane.frame.contact.name)
             if quiet and await lane.journal.release() and is_quiet(lane.journal.state):
                 del self._lanes[conversation]  # who asked meanwhile was refused, and asks again

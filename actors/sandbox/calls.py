@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import msgspec
+
 from actors.sandbox.connection import Connection
 from actors.sandbox.frames import FromSession, Reply, Rpc
 from actors.sandbox.stubs import Signatures, Stub
@@ -10,6 +12,8 @@ from actors.sandbox.words import CellCalled, Happening
 
 OPEN_MAX = 1_000
 EARLY_MAX = 1_000
+METHOD_CHARACTERS = 100
+ARGUMENT_BYTES, DEPTH_MAX = 512 << 10, 50  # they are written down, and go on as JSON
 
 Line = Connection[FromSession]
 
@@ -32,8 +36,9 @@ class Calls:
             _send(line, Reply(rpc=frame.rpc, value=None, error=f"{OPEN_MAX} calls wait for an answer already"))
             return
         try:
+            _check(frame)
             arguments = self._signatures.bind(frame.method, frame.args, frame.kwargs)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             _send(line, Reply(rpc=frame.rpc, value=None, error=str(error)))
             return
         self._open[frame.rpc] = line
@@ -52,6 +57,23 @@ class Calls:
     def drop(self, line: Line) -> None:
         """Nobody waits at the other end any more."""
         self._open = {rpc: other for rpc, other in self._open.items() if other is not line}
+
+
+def _check(frame: Rpc) -> None:
+    """Raises ValueError for what nobody means."""
+    if len(frame.method) > METHOD_CHARACTERS:
+        raise ValueError(f"there is no primitive with a name of {len(frame.method)} characters")
+    given = [frame.args, frame.kwargs]
+    if not _is_flat(given, DEPTH_MAX):
+        raise ValueError(f"the arguments are nested more than {DEPTH_MAX} deep")
+    if len(msgspec.json.encode(given)) > ARGUMENT_BYTES:
+        raise ValueError(f"the arguments take more than {ARGUMENT_BYTES >> 10} KB: put what is large in a file")
+
+
+def _is_flat(value: Any, depth: int) -> bool:
+    if not isinstance(value, dict | list):
+        return True
+    return depth > 0 and all(_is_flat(one, depth - 1) for one in (value.values() if isinstance(value, dict) else value))
 
 
 def _send(line: Line, reply: Reply) -> None:

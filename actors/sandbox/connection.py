@@ -5,7 +5,10 @@ It ends once: by the other side, by a frame that is none, or by `close`. What fr
 
 import asyncio
 import os
+import re
+import socket
 import stat
+import struct
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +17,9 @@ from typing import Generic, TypeVar
 import msgspec
 
 from actors.sandbox.frames import Frame, NotAFrame, pack, read
+
+UNREAD_BYTES_MAX = 32 << 20  # two frames of the largest kind
+NAME = re.compile(r"[a-z]\d{0,9}")
 
 T = TypeVar("T")
 
@@ -26,16 +32,25 @@ class Connection(Generic[T]):
         on_frame: Callable[[T], None],
         on_end: Callable[[str], None],
     ) -> None:
-        """`on_end` gets what was wrong with the last frame, or "" when the other side has closed; not after `close`."""
+        """`on_end` gets what the other side has done wrong, as a sentence's end, "" if nothing; not after `close`."""
         self._reader, self._writer = streams
+        self._wrong = ""
         self._decoder, self._on_frame, self._on_end = decoder, on_frame, on_end
         self._task = asyncio.create_task(self._pump())
 
     def send(self, frame: Frame) -> None:
         """Returns at once; to a side that is gone nothing is sent. ValueError over 16 MB, TypeError if not JSON."""
         data = pack(frame)
-        if not self._writer.is_closing():
-            self._writer.write(data)
+        if self._writer.is_closing():
+            return
+        self._writer.write(data)
+        if self._writer.transport.get_write_buffer_size() > UNREAD_BYTES_MAX:
+            self._wrong = "did not read what it was sent"
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        """As if the other side had: what has come in is still heard, then it ends."""
+        self._writer.transport.abort()
 
     async def close(self) -> None:
         self._task.cancel()
@@ -45,23 +60,25 @@ class Connection(Generic[T]):
             await self._writer.wait_closed()
 
     async def _pump(self) -> None:
-        wrong = ""
         try:
             while True:
                 self._on_frame(await read(self._reader, self._decoder))
         except (asyncio.IncompleteReadError, OSError):
             pass
         except NotAFrame as error:
-            wrong = str(error)
+            self._wrong = f"sent what is not a frame ({error})"
         self._writer.close()  # not waited for: `close` may cancel us, and would cancel what it waits for itself
-        self._on_end(wrong)
+        self._on_end(self._wrong)
 
 
-async def connect(run: Path, name: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def connect(run: Path, name: str, listener: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """To the socket `name` in the folder `run`, however long its path is. Raises OSError if nobody listens there.
 
-    Whoever is in the sandbox can put a link in its place, to a socket of somebody else: it is not followed.
+    Whoever is in the sandbox can put a link in its place, to a socket of somebody else, or a socket of its own: no link
+    is followed, and only what the process `listener` has opened is the zygote's or a session's.
     """
+    if not NAME.fullmatch(name):
+        raise ConnectionRefusedError(f"{name} is no name of a socket")
     folder = os.open(run, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         door = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
@@ -70,6 +87,17 @@ async def connect(run: Path, name: str) -> tuple[asyncio.StreamReader, asyncio.S
     try:
         if not stat.S_ISSOCK(os.fstat(door).st_mode):
             raise ConnectionRefusedError(f"{name} is no socket")
-        return await asyncio.open_unix_connection(f"/proc/self/fd/{door}")
+        streams = await asyncio.open_unix_connection(f"/proc/self/fd/{door}")
     finally:
         os.close(door)
+    if _listener(streams[1]) != listener:
+        streams[1].close()
+        raise ConnectionRefusedError(f"{name} is somebody else's")
+    return streams
+
+
+def _listener(writer: asyncio.StreamWriter) -> int:
+    """The process that began to listen at the other end, as a number here."""
+    seen: bytes = writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    pid, _, _ = struct.unpack("iII", seen)
+    return int(pid)

@@ -24,7 +24,7 @@ from actors.sandbox.gate.proxy import Proxy
 from actors.sandbox.isolation.words import Launch
 from actors.sandbox.session import Session
 from actors.sandbox.words import Attached
-from actors.sandbox.zygote import Hold, Zygote
+from actors.sandbox.zygote import Setting, Zygote
 
 CATCH_UP_SECONDS = 1.0
 POST_MORTEM_SECONDS = 1.0
@@ -38,17 +38,13 @@ class Crew:
         folder: Folder,
         *,
         launch: Launch,
-        preload: tuple[str, ...],
-        look_seconds: float,
-        hold: Hold,
-        stubs: dict[str, tuple[str, str]],
+        setting: Setting,
         proxy: Proxy | None,
         cells: Cells,
         calls: Calls,
     ) -> None:
-        self._folder, self._launch, self._preload = folder, launch, preload
-        self._look_seconds = look_seconds
-        self._hold, self._stubs, self._proxy = hold, stubs, proxy
+        self._folder, self._launch, self._setting = folder, launch, setting
+        self._hold, self._proxy = setting.hold, proxy
         self._beating: asyncio.Task[None] | None = None
         self._cells, self._calls = cells, calls
         self._zygote: Zygote | None = None
@@ -57,6 +53,11 @@ class Crew:
         self._going = asyncio.Event()
         self._going.set()
         self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def lives(self) -> bool:
+        """Whether there is a zygote, and perhaps more."""
+        return self._zygote is not None
 
     @property
     def stands_still(self) -> bool:
@@ -93,9 +94,7 @@ class Crew:
                 if stateful and (living := self.stateful()) is not None:
                     return living
                 forked = await zygote.fork(stateful=stateful)
-                session = await self._meet(forked.session, found=False)
-                session.pid = forked.pid
-                return session
+                return await self._meet(zygote, forked.session, found=False)
 
     async def suspend(self) -> None:
         async with self._turn:
@@ -127,7 +126,7 @@ class Crew:
 
     async def attach(self) -> Attached:
         async with self._turn:
-            self._zygote = zygote = await zygotes.find(self._folder, self._zygote_ended)
+            self._zygote = zygote = await zygotes.find(self._folder, self)
             if zygote is None:
                 await self._kill_recorded()
                 self._folder.clear()
@@ -139,9 +138,9 @@ class Crew:
             ledger = self._folder.cells()
             for cell, session in ledger.items():
                 self._cells.add(cell, session)
-            await self._meet_all()
+            await self._meet_all(zygote)
             for session in {*ledger.values()} - {*self._sessions}:
-                self._soon(self._mourn(session, ""))
+                self._soon(self._find_dead(session))
             return Attached(alive=True, stateful=self.stateful() is not None, cells=tuple(ledger))
 
     async def _keep_beating(self) -> None:
@@ -156,21 +155,14 @@ class Crew:
     async def end(self, session: Session, why: str) -> None:
         """Kills it with what it has started; its cells are lost."""
         session.why = why
-        if self._zygote is not None and session.pid is not None:
-            await asyncio.to_thread(processes.kill_branch, self._zygote.birth.pid, session.pid)
+        zygote = self._zygote
+        if zygote is not None and (pid := zygote.pids.get(session.name)) is not None:
+            await asyncio.to_thread(processes.kill_branch, zygote.birth.pid, pid)
 
     async def _started(self) -> Zygote:
         if self._zygote is None:
             await self._kill_recorded()  # one that nobody has attached to
-            self._zygote = await zygotes.spawn(
-                self._folder,
-                self._launch,
-                self._preload,
-                self._look_seconds,
-                self._hold,
-                self._stubs,
-                self._zygote_ended,
-            )
+            self._zygote = await zygotes.spawn(self._folder, self._launch, self._setting, self)
             await self._take_hold()
         return self._zygote
 
@@ -186,19 +178,17 @@ class Crew:
         if (birth := self._folder.zygote()) is not None:
             await asyncio.to_thread(zygotes.end, birth)
 
-    async def _meet(self, name: str, *, found: bool) -> Session:
+    async def _meet(self, zygote: Zygote, name: str, *, found: bool) -> Session:
         """Raises OSError if it does not listen."""
-        streams = await connect(self._folder.run, name)
-        self._sessions[name] = session = Session(
-            name, streams, self._cells, self._calls, self._session_ended, found=found
-        )
+        streams = await connect(self._folder.run, name, zygote.birth.pid)
+        self._sessions[name] = session = Session(name, streams, self._cells, self._calls, self._line_ended, found=found)
         return session
 
-    async def _meet_all(self) -> None:
+    async def _meet_all(self, zygote: Zygote) -> None:
         """Those of an earlier gateway; if they run, until they have told all that they kept, or a second has passed."""
         for name in self._folder.sessions():
             try:
-                await self._meet(name, found=True)
+                await self._meet(zygote, name, found=True)
             except OSError:  # what is left of one that has ended
                 continue
         if self._sessions and not self.stands_still:
@@ -207,25 +197,37 @@ class Crew:
             for task in late:
                 task.cancel()
 
-    def _zygote_ended(self) -> None:
+    def zygote_ended(self) -> None:
         self._zygote = None
 
-    def _session_ended(self, session: Session) -> None:
+    def session_ended(self, name: str) -> None:
+        """Its process has. What it has left running may hold its line open for ever."""
+        if (session := self._sessions.get(name)) is not None:
+            asyncio.get_running_loop().call_later(POST_MORTEM_SECONDS, session.line.hang_up)
+
+    def _line_ended(self, session: Session) -> None:
         self._sessions.pop(session.name, None)
         self._soon(self._bury(session))
 
     async def _bury(self, session: Session) -> None:
-        if session.why:  # it may still run, and nobody hears it
+        code = None if session.why else await self._code(session.name)
+        if code is None:  # it may still run, and nobody hears it
             await self.end(session, session.why)
-        await self._mourn(session.name, session.why)
+            await self._code(session.name)
+        self._mourn(session.name, session.why or _describe(code))
 
-    async def _mourn(self, session: str, why: str) -> None:
-        """Its cells are lost, with what is known of its end."""
-        zygote = self._zygote
-        code = None if zygote is None else await zygote.code(session, POST_MORTEM_SECONDS)
+    async def _find_dead(self, session: str) -> None:
+        self._mourn(session, _describe(await self._code(session)))
+
+    async def _code(self, session: str) -> int | None:
+        """How it ended, None if that is not known."""
+        return None if self._zygote is None else await self._zygote.code(session, POST_MORTEM_SECONDS)
+
+    def _mourn(self, session: str, why: str) -> None:
+        """Its cells are lost."""
         gone = " The variables of the stateful session are gone." if session.startswith("s") else ""
         for cell in self._cells.of(session):
-            self._cells.lose(cell, f"{why or _describe(code)}.{gone}")
+            self._cells.lose(cell, f"{why}.{gone}")
 
     async def _let_go(self) -> None:
         for task in self._tasks:
@@ -269,4 +271,8 @@ def _describe(code: int | None) -> str:
     if code >= 0:
         return f"its process ended with exit code {code}"
     cause = ", perhaps for want of memory" if code == -signal.SIGKILL else ""
-    return f"its process was ended by {signal.Signals(-code).name}{cause}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:  # one of those for real time, which have no names
+        name = f"signal {-code}"
+    return f"its process was ended by {name}{cause}"

@@ -26,6 +26,7 @@ import msgspec
 LOG_CHARACTERS = 1_000
 SESSIONS_MAX = 200
 SESSION = re.compile(r"[sc]\d{1,9}")
+KEPT = ".session"  # see worker/keeping.py
 WORKER = Path(__file__).with_name("worker")
 
 
@@ -106,6 +107,17 @@ class Folder:
         with os.scandir(self.run) as entries:
             found = [entry.name for entry in entries if SESSION.fullmatch(entry.name) and _is_socket(entry)]
         return sorted(found)[:SESSIONS_MAX]
+
+    def kept(self) -> set[str]:
+        """Names of the variables that the stateful session has left in the workspace."""
+        try:
+            place = os.open(self.workspace / KEPT, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return set()
+        try:
+            return {Path(name).stem for name in os.listdir(place) if not name.endswith(".new")}
+        finally:
+            os.close(place)
 
     def last_words(self) -> str:
         """The end of the log: why a zygote did not start."""

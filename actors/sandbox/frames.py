@@ -4,12 +4,15 @@ What comes in was written by a process that runs a stranger's code, and can be a
 """
 
 import asyncio
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from actors.sandbox.words import Status
 from actors.sandbox.worker.wire import FRAME_BYTES_MAX, HEADER
+
+Position = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
+Id = Annotated[str, msgspec.Meta(max_length=200)]
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=str.lower):
@@ -77,15 +80,14 @@ class Stop(Frame, frozen=True, kw_only=True):
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     cell: str
-    shown: int
+    shown: Position
     ended: bool
 
 
 class Hello(Frame, frozen=True, kw_only=True):
-    """A session's greeting. `pid` is what it believes its own to be."""
+    """A session's greeting."""
 
     session: str
-    pid: int
     stateful: bool
     busy: str | None
     cells: list[Known]
@@ -99,12 +101,12 @@ class Out(Frame, frozen=True, kw_only=True):
     """`position` is that of the first character of `text` in the cell's whole output; a gap was left out."""
 
     cell: str
-    position: int
+    position: Position
     text: str
 
 
 class Rpc(Frame, frozen=True, kw_only=True):
-    rpc: str
+    rpc: Id
     cell: str
     method: str
     args: list[Any]
@@ -179,9 +181,10 @@ class Ended(Frame, frozen=True, kw_only=True):
 
 
 class Ready(Frame, frozen=True, kw_only=True):
-    """A zygote's greeting, with the sessions whose end nobody has heard, and whether it is paused."""
+    """A zygote's greeting, with the sessions that live, those whose end nobody has heard, and whether it is paused."""
 
     ended: list[Ended]
+    running: list[Forked] = []
     paused: bool = False
 
 

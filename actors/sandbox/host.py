@@ -6,7 +6,6 @@ Nothing here waits for the code: whatever takes long comes back as a happening.
 
 import asyncio
 import os
-import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import msgspec
 
 from actors.sandbox import handover
-from actors.sandbox import quota as quotas
 from actors.sandbox.calls import Calls
 from actors.sandbox.cells import RUNNING_MAX, Cell, Cells
 from actors.sandbox.crew import Crew
@@ -23,17 +21,16 @@ from actors.sandbox.frames import Exec, Interrupt, Recorded, Stop
 from actors.sandbox.gate.outside import Outside
 from actors.sandbox.gate.policy import Policy
 from actors.sandbox.gate.proxy import INTERNET, Proxy
-from actors.sandbox.isolation.words import Isolation
-from actors.sandbox.quota import Quota
+from actors.sandbox.isolation.words import Isolation, Launch
 from actors.sandbox.stubs import STUBS, Stub
+from actors.sandbox.watch import Watch
 from actors.sandbox.words import Attached, Happening, Kept, Lost, Name, Restored
-from actors.sandbox.zygote import Hold, SandboxFailed
+from actors.sandbox.zygote import Hold, SandboxFailed, Setting
 
 FRESH_CHARACTERS = 20_000
 NAMES_SECONDS = 1.0
 SAVE_SECONDS = 20.0
 LOAD_SECONDS = 20.0
-KEPT = ".session"  # in the workspace; see worker/keeping.py
 PATIENCE_SECONDS = (2.0, 5.0)
 LOOK_SECONDS = 30.0
 NOWHERE = Policy(allow=())
@@ -87,28 +84,26 @@ class Sandbox:
         self.workspace = directory / "workspace"
         self._folder = Folder(directory)
         self.tier = isolation.tier
-        launch = isolation.launch(self._folder)
-        imports = {"PYTHONPATH": os.pathsep.join(launch.packages)}  # for the programs that the code starts
-        variables = {**launch.environment, **imports, **ALWAYS, **(environment or {})}
-        self._quota = launch.quota
-        self._watching = False
         self._patience = patience_seconds
-        self._cells = Cells(emit)
         stubs = tuple(stubs)
-        self._calls = Calls(stubs, emit)
-        self._crew = Crew(
-            self._folder,
-            launch=msgspec.structs.replace(launch, environment=variables),
+        self._cells, self._calls = Cells(emit), Calls(stubs, emit)
+        launch = _with(isolation.launch(self._folder), environment or {})
+        proxy = Proxy(policy, directory / "network.log", key=self._folder.authority, outside=outside)
+        setting = Setting(
             preload=preload,
             look_seconds=look_seconds,
             hold=Hold(holder=holder, freeze_seconds=freeze_seconds, end_seconds=end_seconds, holds=holds),
             stubs={stub.method: (stub.signature, stub.doc) for stub in stubs},
-            proxy=None
-            if launch.relay is None
-            else Proxy(policy, directory / "network.log", key=self._folder.authority, outside=outside),
+        )
+        self._crew = Crew(
+            self._folder,
+            launch=launch,
+            setting=setting,
+            proxy=None if launch.relay is None else proxy,
             cells=self._cells,
             calls=self._calls,
         )
+        self._watch = Watch(launch.quota, self._folder, self._crew, self._cells)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -135,7 +130,7 @@ class Sandbox:
             self.recorded(old)
         full = len(self._cells.running()) >= RUNNING_MAX
         known = self._cells.add(cell)
-        self._watch()
+        self._watch.begin()
         if full:
             why = f"it did not begin: {RUNNING_MAX} cells run already"
             asyncio.get_running_loop().call_soon(self._cells.lose, known, why)
@@ -205,7 +200,7 @@ class Sandbox:
         names = await self.names() or ()
         if (kept := await session.save(SAVE_SECONDS)) is not None:
             return kept
-        there = {path.stem for path in (self.workspace / KEPT).glob("*") if path.suffix != ".new"}
+        there = self._folder.kept()
         why = f"saving it was not done after {SAVE_SECONDS:.0f} s"
         return Kept(
             saved=tuple(name for name in names if name.name in there),
@@ -230,47 +225,25 @@ class Sandbox:
     async def kill(self) -> None:
         """Ends every process, whatever it ignores, also of a sandbox never attached. Its cells end without a word."""
         await self._stop_tasks()
+        await self._watch.end()
         await self._crew.kill()
         self._cells.clear()
 
     async def close(self) -> None:
         """Lets go of it without ending it: a later gateway can attach."""
         await self._stop_tasks()
+        await self._watch.end()
         await self._crew.close()
 
     async def attach(self) -> Attached:
         """Takes over what an earlier gateway has left. Before anything else; happenings may come before it returns."""
         attached = await self._crew.attach()
-        self._watch()
+        self._watch.begin()
         return attached
 
-    def _watch(self) -> None:
-        if self._quota is not None and not self._watching:
-            self._watching = True
-            self._soon(self._hold_to(self._quota))
-
-    async def _hold_to(self, quota: Quota) -> None:
-        """While cells run. What was written since all was well is removed with the sandbox, or no cell could run."""
-        well, pause = time.time(), quotas.CHECK_SECONDS
-        folders = (self.workspace, self._folder.run)
-        try:
-            while self._cells.running():
-                await asyncio.sleep(pause)
-                began = time.time()
-                why = await asyncio.to_thread(quotas.exceeded, folders, self._crew.tmp(), quota)
-                pause = max(quotas.CHECK_SECONDS, (time.time() - began) * quotas.SHARE)
-                if why:
-                    for name in self._cells.running():
-                        if (cell := self._cells.get(name)) is not None:
-                            self._cells.lose(cell, f"{why}; what it wrote last was removed, and it was ended.")
-                    await self._crew.kill()
-                    await asyncio.to_thread(quotas.trim, self.workspace, well)
-                else:
-                    well = began
-        finally:
-            self._watching = False
-
     async def _begin(self, known: Cell, code: str, *, stateful: bool) -> None:
+        if why := self._watch.news():
+            return self._cells.lose(known, f"it did not begin: before it, {why}")
         try:
             session = await self._crew.session(stateful=stateful)
         except (SandboxFailed, OSError) as error:
@@ -322,3 +295,9 @@ class Sandbox:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+
+def _with(launch: Launch, environment: Mapping[str, str]) -> Launch:
+    """With all the variables that the code gets."""
+    imports = {"PYTHONPATH": os.pathsep.join(launch.packages)}  # for the programs that the code starts
+    return msgspec.structs.replace(launch, environment={**launch.environment, **imports, **ALWAYS, **environment})

@@ -36,6 +36,13 @@ def exceeded(folders: tuple[Path, ...], tmp: Path | None, quota: Quota) -> str:
     return f"it kept more than {quota.files} files in /tmp" if tmp and _files_in(tmp) > quota.files else ""
 
 
+def room(folder: Path, tmp: Path | None) -> Quota:
+    """What is left in the whole file system of the folder, less the files in `/tmp`: quickly seen, and less with each
+    file that is written."""
+    seen = os.statvfs(folder)
+    return Quota(bytes=seen.f_bavail * seen.f_frsize, files=seen.f_favail - (_files_in(tmp) if tmp else 0))
+
+
 def trim(folder: Path, since: float) -> None:
     """Removes what was made or changed after that time; the clock is that of the inode's change, which nobody sets."""
     for path, seen in _walk(folder):

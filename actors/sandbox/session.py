@@ -33,7 +33,7 @@ NEVER_ARRIVED = "the gateway stopped before its code had reached the sandbox"
 
 
 class Session:
-    """`pid` is its number in its own pid namespace, None until known. The name says what it is: `s…` or `c…`."""
+    """The name says what it is: `s…` or `c…`."""
 
     def __init__(
         self,
@@ -48,7 +48,6 @@ class Session:
         """`found`: an earlier gateway has started it."""
         self.name = name
         self.stateful = name.startswith("s")
-        self.pid: int | None = None
         self.caught_up = asyncio.Event()
         self.why = ""  # what is known of why it ended
         self._cells, self._calls, self._on_end, self._found = cells, calls, on_end, found
@@ -90,14 +89,12 @@ class Session:
             case Names():
                 self._named(frame)
             case Saved():
-                saved = tuple(Name(name=_short(name), kind=_short(kind)) for name, kind in frame.kept[:NAMES_MAX])
-                _answer(self._saved, Kept(saved=saved, lost=_lost(frame.lost)))
+                _answer(self._saved, Kept(saved=_names(frame.kept), lost=_lost(frame.lost)))
             case Loaded():
                 names = tuple(_short(name) for name in frame.names[:NAMES_MAX])
                 _answer(self._loaded, Restored(names=names, lost=_lost(frame.lost)))
 
     def _greeted(self, frame: Hello) -> None:
-        self.pid = frame.pid
         if not self._found:
             return
         told = {known.cell: known for known in frame.cells}
@@ -110,12 +107,11 @@ class Session:
             self.line.send(Stop())
 
     def _named(self, frame: Names) -> None:
-        names = None if frame.names is None else tuple(Name(name=name, kind=kind) for name, kind in frame.names)
-        _answer(self._names, names)
+        _answer(self._names, None if frame.names is None else _names(frame.names))
 
     def _lost(self, wrong: str) -> None:
         if wrong:
-            self.why = f"its session sent what is not a frame ({wrong}) and was ended"
+            self.why = f"its session {wrong}, and was ended"
         self.caught_up.set()
         self._named(Names())
         _answer(self._saved, None)
@@ -129,6 +125,10 @@ def _answer(waiting: "list[asyncio.Future[A | None]]", value: A | None) -> None:
         if not answer.done():
             answer.set_result(value)
     waiting.clear()
+
+
+def _names(names: list[tuple[str, str]]) -> tuple[Name, ...]:
+    return tuple(Name(name=_short(name), kind=_short(kind)) for name, kind in names[:NAMES_MAX])
 
 
 def _lost(lost: list[tuple[str, str, str]]) -> tuple[Lost, ...]:

@@ -7,6 +7,7 @@ import signal
 import socket
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
@@ -32,6 +33,22 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     holds: Callable[[], bool]
 
 
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """What a zygote is told at its start, beside where it runs; `frames.Config` says what each is."""
+
+    preload: tuple[str, ...]
+    look_seconds: float
+    hold: Hold
+    stubs: dict[str, tuple[str, str]]
+
+
+class Owner(Protocol):
+    """Who hears of ends. Both return at once."""
+
+    def zygote_ended(self) -> None: ...
+    def session_ended(self, name: str) -> None: ...
+
+
 class SandboxFailed(Exception):
     """The sandbox could not be started. The text says why, for an operator."""
 
@@ -43,11 +60,13 @@ class Zygote:
         self,
         birth: Birth,
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
-        on_end: Callable[[], None],
+        owner: Owner,
     ) -> None:
+        """`pids`: the sessions that live, by their numbers in their own pid namespace."""
         self.birth = birth
-        self._on_end = on_end
+        self._owner = owner
         self.paused = False
+        self.pids: dict[str, int] = {}
         self._ready = asyncio.Event()
         self._gone = False
         self._forks: deque[asyncio.Future[Forked]] = deque()
@@ -91,9 +110,11 @@ class Zygote:
             case Ready():
                 for ended in frame.ended:
                     self._hear(ended)
+                self.pids = {one.session: one.pid for one in frame.running}
                 self.paused = frame.paused
                 self._ready.set()
             case Forked():
+                self.pids[frame.session] = frame.pid
                 answer = self._forks.popleft()
                 if not answer.done():
                     answer.set_result(frame)
@@ -101,6 +122,8 @@ class Zygote:
                 ended_future = self._ended(frame.session)
                 if not ended_future.done():
                     ended_future.set_result(frame.code)
+                self.pids.pop(frame.session, None)
+                self._owner.session_ended(frame.session)
 
     def _lose(self, _wrong: str) -> None:
         self._gone = True
@@ -109,61 +132,22 @@ class Zygote:
         for answer in self._forks:
             if not answer.done():
                 answer.set_exception(ConnectionResetError("the sandbox has ended"))
-        self._on_end()
+        self._owner.zygote_ended()
 
 
-async def spawn(
-    folder: Folder,
-    launch: Launch,
-    preload: tuple[str, ...],
-    look_seconds: float,
-    hold: Hold,
-    stubs: dict[str, tuple[str, str]],
-    on_end: Callable[[], None],
-) -> Zygote:
+async def spawn(folder: Folder, launch: Launch, setting: Setting, owner: Owner) -> Zygote:
     """A zygote that has greeted. Raises SandboxFailed, with what the program said."""
     folder.prepare()
     ours, theirs = socket.socketpair()
-    number, number_sent = os.pipe()
-    with theirs:
-        try:
-            pid = _start(folder, launch, theirs, number_sent)
-        except OSError as error:
-            ours.close()
-            os.close(number)
-            raise SandboxFailed(f"{launch.command[0]} cannot be run: {error.strerror}") from error
-        finally:
-            os.close(number_sent)
     try:
-        birth = await _birth(pid, number if launch.namespaced else None)
-    except asyncio.CancelledError:
+        with theirs:
+            birth = await _born(folder, launch, theirs)
+    except BaseException:
         ours.close()
-        _give_up(pid)
         raise
-    finally:
-        os.close(number)
-    if birth is None:
-        ours.close()
-        await asyncio.to_thread(_give_up, pid)
-        raise SandboxFailed(f"the sandbox did not start: {folder.last_words() or 'it said nothing'}")
     folder.remember_zygote(birth)
-    zygote = Zygote(birth, await asyncio.open_unix_connection(sock=ours), on_end)
-    # Not before its identity is on disk: without this frame the zygote ends by itself.
-    zygote.connection.send(
-        Config(
-            run=launch.run,
-            workspace=launch.workspace,
-            preload=preload,
-            look_seconds=look_seconds,
-            limits=dict(launch.limits),
-            relay=launch.relay,
-            holder=hold.holder,
-            freeze_seconds=hold.freeze_seconds,
-            end_seconds=hold.end_seconds,
-            stubs=stubs,
-            packages=launch.packages,
-        )
-    )
+    zygote = Zygote(birth, await asyncio.open_unix_connection(sock=ours), owner)
+    zygote.connection.send(_config(launch, setting))  # now that it is on disk: without this frame it ends by itself
     try:
         greeted = await zygote.ready(START_SECONDS)
     except asyncio.CancelledError:  # it is on disk: whoever attaches finds it
@@ -172,8 +156,51 @@ async def spawn(
     if not greeted:
         await asyncio.to_thread(end, birth)
         await zygote.connection.close()
-        raise SandboxFailed(f"the sandbox did not start: {folder.last_words() or 'it said nothing'}")
+        raise _did_not_start(folder)
     return zygote
+
+
+async def _born(folder: Folder, launch: Launch, theirs: socket.socket) -> Birth:
+    """The first process, which waits for its first frame. Raises SandboxFailed."""
+    number, number_sent = os.pipe()
+    try:
+        pid = _start(folder, launch, theirs, number_sent)
+    except OSError as error:
+        os.close(number)
+        raise SandboxFailed(f"{launch.command[0]} cannot be run: {error.strerror}") from error
+    finally:
+        os.close(number_sent)
+    try:
+        birth = await _birth(pid, number if launch.namespaced else None)
+    except asyncio.CancelledError:
+        _give_up(pid)
+        raise
+    finally:
+        os.close(number)
+    if birth is None:
+        await asyncio.to_thread(_give_up, pid)
+        raise _did_not_start(folder)
+    return birth
+
+
+def _config(launch: Launch, setting: Setting) -> Config:
+    return Config(
+        run=launch.run,
+        workspace=launch.workspace,
+        preload=setting.preload,
+        look_seconds=setting.look_seconds,
+        limits=dict(launch.limits),
+        relay=launch.relay,
+        holder=setting.hold.holder,
+        freeze_seconds=setting.hold.freeze_seconds,
+        end_seconds=setting.hold.end_seconds,
+        stubs=setting.stubs,
+        packages=launch.packages,
+    )
+
+
+def _did_not_start(folder: Folder) -> SandboxFailed:
+    return SandboxFailed(f"the sandbox did not start: {folder.last_words() or 'it said nothing'}")
 
 
 def end(birth: Birth) -> None:
@@ -184,16 +211,16 @@ def end(birth: Birth) -> None:
         processes.kill_namespace(birth.pid, birth.started, birth.keeper)
 
 
-async def find(folder: Folder, on_end: Callable[[], None]) -> Zygote | None:
+async def find(folder: Folder, owner: Owner) -> Zygote | None:
     """The zygote that an earlier gateway started, if it still is that process. It may stand still."""
     birth = folder.zygote()
     if birth is None or not processes.is_running(birth.pid, birth.started):
         return None
     try:
-        streams = await connect(folder.run, DOOR)
+        streams = await connect(folder.run, DOOR, birth.pid)
     except OSError:  # it died just now, or its socket was removed: nobody can reach it
         return None
-    return Zygote(birth, streams, on_end)
+    return Zygote(birth, streams, owner)
 
 
 def _start(folder: Folder, launch: Launch, theirs: socket.socket, number: int) -> int:

@@ -7,7 +7,14 @@ import pytest
 from actors.bounds import means_no
 from actors.entries import Generated, JobStarted, Responded
 from actors.workshop import Limits
-from gateway.events import ActionAnswered, ActionEnded, ActionResponded, ClarificationRequested, CommandRefused
+from gateway.events import (
+    ActionAnswered,
+    ActionEnded,
+    ActionProgressed,
+    ActionResponded,
+    ClarificationRequested,
+    CommandRefused,
+)
 from gateway.llm.model import Generation, ModelError, RawCall, Request, tool_call
 from gateway.llm.written_calls import written_calls
 from tests.actors.rules import texts
@@ -127,6 +134,19 @@ async def test_an_ask_whose_model_only_calls_is_answered_in_words(shop):
     assert (await shop.fact("a1", ActionAnswered, 2)).text == (
         "It gave no answer in words. State: running. Open: nothing."
     )
+
+
+async def test_while_it_waits_for_its_model_only_a_word_makes_it_try_again(shop):
+    down = ModelError("overloaded", "503", retryable=True)
+    shop.model.on("February", code("for n in range(9): await primitives.notify(f'at {n}')"), down, "Done")
+    await shop.start("a1", "Do February")
+    await shop.fact("a1", ActionProgressed, 9)
+    for n in (1, 2, 3):
+        await shop.ask("a1", "How far?")
+        await shop.fact("a1", ActionAnswered, n)
+    assert len(shop.model.asked("February")) == 2
+    await shop.interject("a1", "Try now")
+    assert (await shop.fact("a1", ActionResponded)).text == "Done"
 
 
 @pytest.mark.parametrize(

@@ -157,8 +157,10 @@ async def link(house: House, desk: Desk, code: str) -> bool:
 async def socket_link(house: House, desk: Desk, code: str) -> bool:
     await ended(desk, await desk.begin(code))
     folder = Folder(desk.sandbox.workspace.parent)
+    birth = folder.zygote()
+    assert birth is not None
     try:
-        _, writer = await connect(folder.run, "s77")
+        _, writer = await connect(folder.run, "s77", birth.pid)
     except OSError:
         return False
     writer.close()

@@ -59,7 +59,7 @@ try:
         frame["t"] = chance.choice(kinds)
         good = [dict(t="rpc", rpc=str(sent), cell=CELL, method="notify", args=[], kwargs={{"text": simple()}}),
             dict(t="names", names=[["x", "y"]] * 50),
-            dict(t="out", cell=CELL, position=chance.randrange(1 << 60), text="x"),
+            dict(t="out", cell=CELL, position=chance.randrange(1 << 53), text="x"),
             dict(t="saved", kept=[["x", "y"]], lost=[]), dict(t="done", cell="other", status="ok", value="")]
         body = json.dumps(frame if chance.random() < BAD else chance.choice(good)).encode()
         if chance.random() < BAD:

@@ -84,9 +84,10 @@ async def test_a_worker_that_hears_anything_goes_on_for_its_host(make_desk: Make
     await first.sandbox.close()
     chance = random.Random(SEED)
     good = [{"t": "names"}, {"t": "recorded", "cell": "c", "shown": -1}, {"t": "reply", "rpc": "x"}, {"t": "heard"}]
-    run = Folder(tmp_path).run
+    run, zygote = Folder(tmp_path).run, Folder(tmp_path).zygote()
+    assert zygote is not None
     for number in range(WORKER_ROUNDS):
-        _, writer = await connect(run, ("s1", "z")[number % 2])
+        _, writer = await connect(run, ("s1", "z")[number % 2], zygote.pid)
         for _ in range(5):
             data = body(chance) if chance.random() < 0.7 else json.dumps(chance.choice(good)).encode()
             writer.write(HEADER.pack(len(data) if chance.random() < 0.9 else chance.choice((1, 2**32 - 1))) + data)

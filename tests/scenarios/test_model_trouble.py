@@ -155,7 +155,10 @@ async def test_the_good_call_beside_a_bad_one_is_run_once(stage):
     assert [action.name for action in stage.lane().actions.values()] == ["rome"]
 
 
-@pytest.mark.parametrize("bad", [Call("execute_code", '{"code": "open(\'marker'), Call("rm", "{}")], ids=["half", "?"])
+HALF, OTHER = Call("execute_code", '{"code": "open(\'marker'), Call("exécute code", "{}")
+
+
+@pytest.mark.parametrize("bad", [HALF, OTHER], ids=["half", "a name that no provider takes back"])
 async def test_a_workers_bad_call_is_refused_and_never_run(stage, bad):
     stage.desk.on("Count").acts("count", "Count", saying="On it")
     stage.worker.on("Count").calls(bad)

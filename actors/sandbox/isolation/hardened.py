@@ -76,13 +76,13 @@ class Hardened:
     def __init__(
         self, tools: Tools, *, network: Network, memory_mb: int, disk_mb: int, files_max: int = FILES_MAX
     ) -> None:
-        self._tools, self._network = tools, network
+        self.tools, self._network = tools, network
         self._memory_mb, self._disk_mb, self._files_max = memory_mb, disk_mb, files_max
         self._packages: Path | None = None
 
     @property
     def python(self) -> str:
-        return self._tools.interpreter.path
+        return self.tools.interpreter.path
 
     def with_packages(self, packages: Path | None) -> "Hardened":
         other = copy(self)
@@ -90,12 +90,12 @@ class Hardened:
         return other
 
     def launch(self, folder: Folder) -> Launch:
-        python = self._tools.interpreter.path
+        python = self.tools.interpreter.path
         uid = UID_OUTSIDE if os.geteuid() == 0 else None
         groups = cgroups.of(folder.directory, self._memory_mb, PROCESSES_MAX, root=uid is not None)
         relay = f"{GATE}/{folder.gate_socket.name}" if self._network == "proxy" else None
         order = {
-            "bubblewrap": self._tools.bubblewrap,
+            "bubblewrap": self.tools.bubblewrap,
             "uid": uid,
             "owned": [str(folder.run), str(folder.workspace)],
             "cgroups": groups,
@@ -132,7 +132,7 @@ class Hardened:
         arguments = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
         if self._network != "host":
             arguments.append("--unshare-net")
-        if self._tools.can_close:
+        if self.tools.can_close:
             arguments.append("--disable-userns")
         arguments += ["--as-pid-1", "--hostname", "sandbox", "--uid", UID_INSIDE, "--gid", UID_INSIDE]
         arguments += ["--cap-drop", "ALL", "--ro-bind", "/usr", "/usr"]
@@ -149,7 +149,7 @@ class Hardened:
 
     def _binds(self, folder: Folder) -> list[tuple[str, str, bool]]:
         """Source, where it is seen, whether it can be written."""
-        binds = [(root, root, False) for root in self._tools.interpreter.roots]
+        binds = [(root, root, False) for root in self.tools.interpreter.roots]
         binds += [(str(WORKER), WORKER_INSIDE, False), (str(folder.run), RUN, True)]
         binds.append((str(folder.packages), OWN_PACKAGES, False))
         if self._packages is not None:

@@ -21,6 +21,7 @@ from typing import Any
 from .definitions import Definitions
 from .output import shorten
 from .tracebacks import remember
+from .values import kind_of
 from .wire import clean
 
 FOLDER = ".session"
@@ -46,7 +47,7 @@ def save(
     lost: list[Lost] = []
     deadline, room = time.monotonic() + seconds, ALL_BYTES_MAX
     for name, value in names.items():
-        kind = type(value).__name__
+        kind = kind_of(value)
         try:
             room -= _write(folder, name, value, definitions, room if time.monotonic() < deadline else -1)
             kept.append((name, kind))

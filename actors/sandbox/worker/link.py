@@ -18,6 +18,7 @@ import time
 from typing import Any, Protocol
 
 from .outbox import Outbox
+from .system import comes_from_outside
 from .wire import Fields, Frame, Peer, checked, pack
 
 READ_BYTES = 1 << 16
@@ -49,11 +50,15 @@ class Listener(Protocol):
 class Link(threading.Thread):
     """`keep` and `finish` are for any thread; the rest is this one's."""
 
-    def __init__(self, session: str, door: socket.socket, *, stateful: bool) -> None:
-        """Takes over file descriptors 1 and 2: one pipe for both, so that their order is kept."""
+    def __init__(self, session: str, door: socket.socket, *, stateful: bool, namespaced: bool) -> None:
+        """Takes over file descriptors 1 and 2: one pipe for both, so that their order is kept.
+
+        `namespaced`: the host is seen to be outside, and nobody else is listened to.
+        """
         super().__init__(name="link", daemon=True)
         self.listener: Listener | None = None
         self._session, self._stateful, self._door = session, stateful, door
+        self._namespaced = namespaced
         self._peer: Peer | None = None
         self._outbox = Outbox()
         self._mail: queue.SimpleQueue[tuple[str, bytes, bool]] = queue.SimpleQueue()
@@ -107,6 +112,9 @@ class Link(threading.Thread):
 
     def _attach(self) -> None:
         sock, _ = self._door.accept()
+        if self._namespaced and not comes_from_outside(sock):
+            sock.close()
+            return
         self._part()
         self._peer = Peer(sock)
         self._outbox.rewind()
@@ -114,7 +122,6 @@ class Link(threading.Thread):
             {
                 "t": "hello",
                 "session": self._session,
-                "pid": os.getpid(),
                 "stateful": self._stateful,
                 "busy": self._outbox.busy,
                 "cells": self._outbox.cells(),

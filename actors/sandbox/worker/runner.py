@@ -25,9 +25,11 @@ from .definitions import Definitions
 from .link import Link
 from .primitives import Call, OutcomeUnknown, Primitives, RemoteError
 from .switchboard import Switchboard
-from .tracebacks import CELL_FILE, describe, file_of, remember
-from .values import open_figures, shown
-from .wire import clean, pack
+from .tracebacks import CELL_FILE, describe, file_of, remember, said
+from .values import kind_of, open_figures, shown
+from .wire import pack
+
+NAMES_MAX = 1_000
 
 
 class Runner:
@@ -71,9 +73,18 @@ class Runner:
 
     def names(self) -> list[tuple[str, str]]:
         return [
-            (name, type(value).__name__)
-            for name, value in list(self._names.items())
-            if name not in self._given and not name.startswith("_") and not isinstance(value, types.ModuleType)
+            (name, kind_of(value))
+            for name, value in self._variables()
+            if not name.startswith("_") and not isinstance(value, types.ModuleType)
+        ][:NAMES_MAX]
+
+    def _variables(self) -> list[tuple[str, Any]]:
+        """What the code can have named; it may have put other keys among them."""
+        all_of_them: list[tuple[Any, Any]] = list(self._names.items())
+        return [
+            (name, value)
+            for name, value in all_of_them
+            if isinstance(name, str) and name.isidentifier() and name not in self._given
         ]
 
     def save(self, seconds: float) -> None:
@@ -101,11 +112,7 @@ class Runner:
         self._link.finish(cell, pack({"t": "done", "cell": cell, "status": status, "value": value}))
 
     def _save(self, seconds: float) -> None:
-        names = {
-            name: value
-            for name, value in list(self._names.items())
-            if name not in self._given and not name.startswith("__")
-        }
+        names = {name: value for name, value in self._variables() if not name.startswith("__")}
         from . import keeping  # with pickle and what it takes: not in the memory of every idle session
 
         kept, lost = keeping.save(names, self._definitions, keeping.place(self._folder), seconds)
@@ -146,7 +153,7 @@ class Runner:
         except KeyboardInterrupt:
             raise
         except SystemExit as end:
-            return "exit", "" if end.code is None else clean(str(end.code))
+            return "exit", said(end)
         except BaseException as error:  # noqa: BLE001 - whatever the code raises is its result, and the model's to read
             return "error", describe(error)
 

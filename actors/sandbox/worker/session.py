@@ -8,7 +8,7 @@ import sys
 
 from .link import Link
 from .runner import Runner
-from .system import die_with_parent
+from .system import die_with_parent, show_memory
 
 FAILED = 71
 
@@ -17,12 +17,13 @@ def serve(name: str, door: socket.socket, zygote: int, stubs: dict[str, list[str
     """Does not return. `door` listens; `zygote` is the pid of the parent; `stubs` are what `help` says."""
     os.setsid()
     die_with_parent(zygote)
+    show_memory(shown=True)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.enable()
-    link = Link(name, door, stateful=stateful)
+    link = Link(name, door, stateful=stateful, namespaced=zygote == 1)
     sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
     sys.argv = [""]

@@ -4,9 +4,12 @@ import contextlib
 import ctypes
 import os
 import signal
+import socket
+import struct
 import time
 
 PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 ROUNDS_MAX = 200
 ROUND_SECONDS = 0.001
@@ -29,6 +32,17 @@ def die_with_parent(parent: int) -> None:
     _control(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(0)
+
+
+def show_memory(*, shown: bool) -> None:
+    """Whether other processes of the same user may look into this one, change its memory, and use its files."""
+    _control(PR_SET_DUMPABLE, int(shown))
+
+
+def comes_from_outside(sock: socket.socket) -> bool:
+    """Whether who has connected is not of our pid namespace: the kernel has no number for it here."""
+    pid, _, _ = struct.unpack("iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return bool(pid == 0)
 
 
 def halt_all_below() -> None:
@@ -77,5 +91,5 @@ def end_all_below() -> None:
 
 
 def _read(path: str) -> str:
-    with open(path) as file:
+    with open(path, errors="replace") as file:  # a process can give itself a name of any bytes
         return file.read()

@@ -25,17 +25,32 @@ def remember(cell: str, code: str) -> None:
 
 def describe(error: BaseException) -> str:
     """As Python prints it, from the first line of a cell on, with causes."""
-    report = traceback.TracebackException.from_exception(error, compact=True)
-    _strip(report)
-    return clean(shorten("".join(report.format()).rstrip(), TRACEBACK_CHARACTERS))
+    try:
+        report = traceback.TracebackException.from_exception(error, compact=True)
+        _strip(report)
+        text = "".join(report.format()).rstrip()
+    except Exception as why:  # noqa: BLE001 - the code's own objects say what they are, and its result is to be told
+        text = f"{type(error).__name__} (which could not be described: {type(why).__name__})"
+    return clean(shorten(text, TRACEBACK_CHARACTERS))
+
+
+def said(end: SystemExit) -> str:
+    """The argument of SystemExit."""
+    try:
+        text = "" if end.code is None else str(end.code)
+    except Exception as why:  # noqa: BLE001 - it may be any object of the code's own
+        return describe(why)
+    return clean(shorten(text, TRACEBACK_CHARACTERS))
 
 
 def _strip(report: traceback.TracebackException) -> None:
-    frames = list(report.stack)
-    first = next((n for n, frame in enumerate(frames) if frame.filename.startswith(CELL_FILE)), len(frames))
-    report.stack = traceback.StackSummary.from_list(
-        [frame for frame in frames[first:] if not frame.filename.startswith(HERE)]
-    )
-    for other in (report.__cause__, report.__context__, *(report.exceptions or ())):
-        if other is not None:
-            _strip(other)
+    """A chain of causes may be longer than calls can be deep."""
+    left = [report]
+    while left:
+        one = left.pop()
+        frames = list(one.stack)
+        first = next((n for n, frame in enumerate(frames) if frame.filename.startswith(CELL_FILE)), len(frames))
+        one.stack = traceback.StackSummary.from_list(
+            [frame for frame in frames[first:] if not frame.filename.startswith(HERE)]
+        )
+        left += [other for other in (one.__cause__, one.__context__, *(one.exceptions or ())) if other is not None]

@@ -33,6 +33,11 @@ def shown(value: Any) -> str:
     return clean(shorten(repr(value), VALUE_CHARACTERS))
 
 
+def kind_of(value: Any) -> str:
+    """Its type's name, whatever that type says of itself."""
+    return clean(str(vars(type)["__name__"].__get__(type(value))))
+
+
 def open_figures() -> list[str]:
     """Saves and closes what the code has drawn with pyplot and not shown; a line for each."""
     pyplot = sys.modules.get("matplotlib.pyplot")

@@ -3,11 +3,11 @@
 A frame says what it is in its key `t`. The host's side of the vocabulary is `actors/sandbox/frames.py`.
 """
 
-import json
 import select
 import socket
 import struct
 from collections.abc import Callable
+from json import dumps, loads  # now: the code may put something else in their place
 from typing import Any
 
 HEADER = struct.Struct(">I")
@@ -36,7 +36,7 @@ def pack(frame: Frame, plain: Callable[[Any], Any] | None = None) -> bytes:
 
     Raises TypeError if it cannot, ValueError for NaN, lone surrogates and a frame over 16 MB.
     """
-    text = json.dumps(frame, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain)
+    text = dumps(frame, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain)
     body = text.encode()
     if len(body) > FRAME_BYTES_MAX:
         raise ValueError(f"{len(body)} bytes are more than the {FRAME_BYTES_MAX} that fit a frame")
@@ -99,7 +99,7 @@ class Peer:
         body = bytes(self._received[HEADER.size : end])
         del self._received[:end]
         try:
-            frame = json.loads(body)
+            frame = loads(body)
         except (ValueError, RecursionError) as error:
             raise ConnectionAbortedError("not JSON") from error
         if not isinstance(frame, dict):

@@ -24,7 +24,7 @@ import time
 from typing import NoReturn
 
 from . import relay, session
-from .system import adopt_orphans, end_all_below, free_all_below, halt_all_below
+from .system import adopt_orphans, comes_from_outside, end_all_below, free_all_below, halt_all_below, show_memory
 from .wire import Fields, Frame, Peer, checked, pack
 
 BACKLOG = 8
@@ -50,6 +50,8 @@ def main() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
+    os.close(null)
+    show_memory(shown=False)
     adopt_orphans()
     _add_packages(config["packages"])
     for module in config["preload"]:
@@ -181,14 +183,17 @@ class Zygote:
 
     def _attach(self) -> None:
         sock, _ = self._door.accept()
-        if self._peer is not None:
-            self._peer.close()
+        if os.getpid() == 1 and not comes_from_outside(sock):  # the code itself: it would be its own host
+            sock.close()
+            return
+        self._detach()
         self._peer = Peer(sock)
         self._greet()
 
     def _greet(self) -> None:
         ended = [{"session": name, "code": code} for name, code in self._ended.items()]
-        self._send({"t": "ready", "ended": ended, "paused": self._paused})
+        running = [{"session": name, "pid": pid} for pid, name in self._sessions.items()]
+        self._send({"t": "ready", "ended": ended, "running": running, "paused": self._paused})
 
     def _send(self, frame: Frame) -> None:
         try:
