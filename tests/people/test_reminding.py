@@ -39,7 +39,7 @@ async def reminded(here, place, *texts):
 
 async def test_it_comes_on_the_medium_where_it_was_asked_for_and_nothing_between_ends_it(tmp_path):
     async with town(tmp_path / "db", desk) as here:
-        await here.says(OWNER_MAIL, "remind me 1s call Eva")
+        await here.says(OWNER_MAIL, "remind me 0.2s call Eva")
         await here.settled()
         await here.says(OWNER, "Something else")
         await here.settled()
@@ -98,6 +98,32 @@ async def test_it_comes_in_its_own_words_while_there_is_no_model_and_nothing_els
         state = here.manager.lanes()[0].journal.state
         await until(lambda: len(state.undecided) == 2)
         assert [item.fact.text for item in state.undecided] == ["Are you there?", "Still?"]
+
+
+async def test_a_wait_until_a_time_is_decided_again_then_also_after_a_restart_and_not_after_a_later_turn(tmp_path):
+    def waits(request):
+        events = str(request.messages[-2]["content"])
+        if "the time you waited for" in events:
+            return says(f"It is time: {events.partition('] ')[2]}")
+        return calls("wait", reason="looking again", until="2h") if "later" in events else says("Hello")
+
+    clock = Clock()
+    async with town(tmp_path / "db", waits, clock=clock) as here:
+        await here.says(OWNER, "later")
+        await here.says(MEMBER, "later")
+        await here.settled()
+        await here.says(MEMBER, "or now")
+        await here.settled()
+        assert await here.told(OWNER.user) == []
+    clock.passes(hours=3)
+    async with town(tmp_path / "db", waits, clock=clock) as here:
+        await eventually_told(here, "It is time: looking again")
+        await here.settled()
+    clock.passes(hours=3)
+    async with town(tmp_path / "db", waits, clock=clock) as here:
+        await here.settled()
+        assert await here.told(OWNER.user) == ["It is time: looking again"]
+        assert await here.told(MEMBER.user) == ["Hello"]
 
 
 async def eventually_told(here, words):
