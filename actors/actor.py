@@ -1,4 +1,4 @@
-"""The loop of one action. All control flow is in `_loop`; what comes next is decided by `transcript.next_step`.
+"""The loop of one action. All control flow is in `_loop`; what comes next is decided by `next_step`.
 
 One task owns the journal, spawning and cascading. Everything else (code, children, timers, effects) only puts a
 happening into the inbox.
@@ -14,12 +14,13 @@ from actors.entries import ActionEntry, Call, CallClosed, JobStarted, Responded,
 from actors.generating import Generating
 from actors.inbox import Inbox
 from actors.journal import ActionState
+from actors.next_step import End, Generate, Respond, Rest, StartCall, next_step
 from actors.parent import Parent
 from actors.purse import Purse
 from actors.sandbox.stubs import Stub
 from actors.sandbox.words import CellCalled
 from actors.tools import TOOLS
-from actors.transcript import End, Generate, Respond, Rest, StartCall, Transcript, next_step
+from actors.transcript import Transcript
 from actors.words import Happened
 from actors.workshop import Workshop
 from gateway.events import ActionCommand, Ask
@@ -114,6 +115,11 @@ class Actor:
 
     async def close_call(self, call: Call, text: str) -> None:
         await self.append(CallClosed(call=call.id, text=text))
+
+    def settle(self) -> None:
+        """Where it is now, after a move that its model was told of."""
+        self.moved = False
+        self.box.settle(self.state.moves)
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         """A task that only ever ends in a happening."""

@@ -21,6 +21,7 @@ from actors.workshop import Workshop
 from gateway.broker.protocol import Broker, Deposed
 from gateway.holding import Guard
 from gateway.journal import Journal
+from gateway.record import Undecodable
 
 log = logging.getLogger(__name__)
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 10.0
@@ -70,16 +71,18 @@ class Running:
         self.actors: set[Actor] = set()  # with children
 
     async def run(self, key: str, tree: Tree) -> ActionState:
-        """Until it has ended or sleeps."""
+        """Until it has ended or sleeps. Raises Undecodable: its journal, or that of a child, cannot be read."""
         pause = FIRST_PAUSE_SECONDS
         for failures in range(1, MAX_FAILURES + 1):
             actor = await self._open(key, None, lambda: tree.wanted > 0)
             tree.actor.set_result(actor)
-            if await self._run(actor) is None:
+            if (failure := await self._run(actor)) is None:
                 return actor.state
-            log.error("action %s failed (%d of %d)", key, failures, MAX_FAILURES)
             tree.close()
             await self._close_below(key)
+            if isinstance(failure, Undecodable):
+                raise failure
+            log.error("action %s failed (%d of %d)", key, failures, MAX_FAILURES)
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
         self._work.operator(f"The action {key} failed {MAX_FAILURES} times in a row, and has been ended.")

@@ -18,7 +18,7 @@ async def sweep(work: Workshop, sharing: Sharing, held: set[str]) -> None:
     for key in running:
         if root_of(key) in strange:
             log.warning("the sandbox of %s is ended: the action is held elsewhere, or over", key)
-            box = work.box(key, _unheard)
+            box = work.box(key, unheard)
             await box.kill()
             await box.close()
 
@@ -35,7 +35,7 @@ async def stand_still(work: Workshop, sharing: Sharing, held: set[str]) -> None:
 
 
 async def _freeze(work: Workshop, key: str) -> None:
-    box = work.box(key, _unheard)
+    box = work.box(key, unheard)
     await box.attach()
     await box.suspend()
     await box.close()
@@ -45,5 +45,5 @@ def root_of(key: str) -> str:
     return key.partition("--")[0]
 
 
-def _unheard(happening: Happening) -> None:
+def unheard(happening: Happening) -> None:
     """It is told again to whoever attaches."""

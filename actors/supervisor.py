@@ -1,6 +1,7 @@
 """The actions of one process: who runs what. Each has `cmd` (anyone writes), `log` (this holder's) and `evt` (upward).
 
-Here is the actors' supervisor: an action whose loop fails is folded again from its journal; the others do not notice.
+Here is the actors' supervisor: an action whose loop fails is folded again from its journal, one whose journal cannot be
+read is parked; the others do not notice.
 An action that has ended or hibernates is let go. It is opened again when somebody asks about it, speaks to it, or
 commands it too late; one that hibernates stays claimed, because its files are on this machine, and is closed in time.
 Of one that has ended nothing stays but its log: its `cmd` is forgotten, so that a start finds only what is in flight.
@@ -17,6 +18,7 @@ from actors.actor import Actor
 from actors.entries import ActionEntry
 from actors.inbox import Gone
 from actors.journal import ActionState
+from actors.parking import Parked
 from actors.running import Running, Tree
 from actors.sharing import Alone, Sharing
 from actors.sleepers import Sleepers
@@ -41,6 +43,7 @@ class ActionHost:
         self._trees: dict[str, Tree] = {}
         self._adopting: set[str] = set()  # looked at, and not yet opened or left alone
         self._sleepers = Sleepers(work)  # none of them is in `_trees`
+        self._parked = Parked(broker, work)
         self._running = Running(broker, guard, worker, work, self._spawn)
 
     @property
@@ -85,6 +88,9 @@ class ActionHost:
 
     async def _taken(self, key: str) -> bool:
         """All that was durable in its `cmd` before the call is in its log, here or elsewhere."""
+        if key in self._parked:
+            await self._parked.refuse(key, await self._after(key, 0))
+            return True
         if key not in self._trees and not await self._sharing.claim(key):
             return await self._sharing.told(key)
         if key in self._adopting:
@@ -132,11 +138,14 @@ class ActionHost:
         """Another process has a command for a tree that may be ours."""
         if self._sleepers.is_held(key):
             self._keep(key)
-        if key in self._trees:
+        if key in self._trees or key in self._parked:
             self._group.create_task(self._look_and_tell(key, taken), name=f"look at {key}")
 
     async def _look_and_tell(self, key: str, taken: Callable[[], None]) -> None:
-        if key in self._trees and await self._feed(key):
+        if key in self._parked:
+            await self._parked.refuse(key, await self._after(key, 0))
+            taken()
+        elif key in self._trees and await self._feed(key):
             taken()
 
     # --- trees without a holder --------------------------------------------------------------------------------------
@@ -194,7 +203,7 @@ class ActionHost:
         if left or not (state.transcript.ended or state.phase == "hibernated"):
             return True
         self._sleepers.note(key, state)
-        await self._work.box(key, lambda happening: None).kill()  # it may have crashed just before
+        await self._work.box(key, strays.unheard).kill()  # it may have crashed just before
         await self._forget_commands(key, state)
         return False
 
@@ -221,11 +230,15 @@ class ActionHost:
         self._spawn(self._keep_running(key, self._trees[key]), f"action {key}")
 
     async def _keep_running(self, key: str, tree: Tree) -> None:
-        state = await self._running.run(key, tree)
-        tree.close()  # from here on nobody is given the one that has ended
-        await self._forget_commands(key, state)
-        if not self._sleepers.note(key, state):
-            await self._sharing.let_go(key)
+        try:
+            state = await self._running.run(key, tree)
+        except Undecodable as error:  # it stays claimed: no other process can open it either
+            await self._parked.park(key, error, await self._after(key, 0))
+        else:
+            tree.close()  # from here on nobody is given the one that has ended
+            await self._forget_commands(key, state)
+            if not self._sleepers.note(key, state):
+                await self._sharing.let_go(key)
         del self._trees[key]
         tree.gone(key)
 

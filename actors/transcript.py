@@ -1,4 +1,4 @@
-"""From an action's entries to the messages that its model sees, and to what must be done next. Pure.
+"""From an action's entries to the messages that its model sees. Pure.
 
 The one rule that all others follow from: a call is closed exactly once, and a job ends exactly once. A job that ends
 while a call waits for it closes that call; one that ends later becomes a user-role message that names it, held until no
@@ -64,7 +64,6 @@ UNSEEN = (  # by its model
     | Released
     | Emitted
 )
-LEAVES_OTHERS_FREE = {"act", "request_clarification", "steer"}  # calls that need not wait for each other
 
 
 class Illegal(Exception):
@@ -276,43 +275,3 @@ def _word(command: Interject) -> str:
 def _indented(text: str) -> str:
     """So that no line of a text from outside can look like another person's word."""
     return text.strip().replace("\n", "\n  ")
-
-
-# --- the next step: one function decides -----------------------------------------------------------------------------
-
-
-class Generate(Record, frozen=True):
-    pass
-
-
-class StartCall(Record, frozen=True, kw_only=False):
-    call: Call
-
-
-class Respond(Record, frozen=True, kw_only=False):
-    text: str
-
-
-class Rest(Record, frozen=True):
-    """Wait until something happens."""
-
-
-class End(Record, frozen=True):
-    pass
-
-
-def next_step(t: Transcript) -> Generate | StartCall | Respond | Rest | End:
-    if t.ended:
-        return End()
-    if t.paused:
-        return Rest()
-    for call in t.open.values():
-        if call.id not in t.waits:
-            return StartCall(call)
-        if call.name not in LEAVES_OTHERS_FREE:
-            break
-    if t.open or t.responded or not t.messages or any(job.bound for job in t.jobs.values()):
-        return Rest()
-    if t.draft is not None:  # with work still open, text is a remark, not the response
-        return Rest() if t.jobs else Respond(t.draft)
-    return Generate()

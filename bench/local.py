@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bench import small_model
 from bench.local_tasks import TASKS, Task
+from gateway.live import ActionShown
 from mediums.local import wire
 from mediums.local.client import LocalClient
 
@@ -38,7 +39,8 @@ token = "{token}"
 [sandbox]
 allow_unisolated = true
 """
-START_SECONDS, WORK_SECONDS, MIDDLE_SECONDS = 30.0, 420.0, 300.0
+WORK_SECONDS, MIDDLE_SECONDS = 240.0, 300.0
+STARTING = "starting"  # what work does until its model has said something
 
 
 class Conversation:
@@ -55,7 +57,7 @@ class Conversation:
             if isinstance(event, wire.Post) and event.author == "assistant":
                 self.said.append(event.text)
                 print(f"    {event.text[:200]!r}", file=sys.stderr, flush=True)
-            if isinstance(event, wire.Actions) and any(one.doing or one.phase != "running" for one in event.actions):
+            if isinstance(event, wire.Actions) and any(map(_is_at_work, event.actions)):
                 self.works.set()
             self.news.set()
 
@@ -64,6 +66,10 @@ class Conversation:
             self.news.clear()
             await self.news.wait()
         return True
+
+
+def _is_at_work(action: ActionShown) -> bool:
+    return action.phase != "running" or action.doing not in ("", STARTING)
 
 
 async def conversation(base: str, task: Task) -> bool:

@@ -1,5 +1,6 @@
 """The lanes' supervisor: one lane for each conversation. One that fails is folded again from its journal; the others do
-not notice. One that has been quiet for long is closed, and folded again at its next word.
+not notice. One that has been quiet for long is closed, and folded again at its next word. One whose journal cannot be
+read is parked: nobody opens it, and nothing of it is thrown away.
 """
 
 import asyncio
@@ -12,19 +13,26 @@ from brain.lane import Lane, Quiet, is_quiet
 from brain.state import LaneState
 from gateway.broker.protocol import Deposed
 from gateway.journal import JournalClosed
+from gateway.record import Undecodable
 
 log = logging.getLogger(__name__)
+MEND = "Start the version that wrote it, or restore a backup; until then nobody there is answered."
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 10.0
 
 T = TypeVar("T")
 Opens = Callable[[str], Awaitable[Lane]]
 
 
+class Parked(Exception):
+    """Nobody can open that conversation: its journal cannot be read."""
+
+
 class Lanes:
     """`opens` folds and owns a conversation's journal; `group` is where they run."""
 
-    def __init__(self, opens: Opens, group: asyncio.TaskGroup) -> None:
-        self._opens, self._group = opens, group
+    def __init__(self, opens: Opens, group: asyncio.TaskGroup, operator: Callable[[str], None]) -> None:
+        self._opens, self._group, self._operator = opens, group, operator
+        self._parked: set[str] = set()
         self._lanes: dict[str, asyncio.Future[Lane]] = {}
         self._closed: dict[str, LaneState] = {}
 
@@ -59,12 +67,14 @@ class Lanes:
         return lane.result() if lane is not None and lane.done() and not lane.cancelled() else None
 
     async def get(self, conversation: str) -> Lane:
-        """Folded: its state has all that its journal holds."""
+        """Folded: its state has all that its journal holds. Raises Parked."""
+        if conversation in self._parked:
+            raise Parked(conversation)
         self.keep(conversation)
         return await asyncio.shield(self._lanes[conversation])
 
     async def ask(self, conversation: str, what: Callable[[Lane], Awaitable[T]]) -> T:
-        """Again, where the lane fails under it and is being folded anew."""
+        """Again, where the lane fails under it and is being folded anew. Raises Parked."""
         while True:
             lane = await self.get(conversation)
             with suppress(JournalClosed):
@@ -74,7 +84,11 @@ class Lanes:
     async def _keep_running(self, conversation: str) -> None:
         pause = FIRST_PAUSE_SECONDS
         while True:
-            lane = await self._opens(conversation)
+            try:
+                lane = await self._opens(conversation)
+            except Undecodable as error:
+                self._park(conversation, error)
+                return
             self._lanes[conversation].set_result(lane)
             quiet = False
             try:
@@ -83,7 +97,7 @@ class Lanes:
                 raise
             except* Quiet:
                 quiet = True
-            except* Exception:
+            except* Exception:  # whatever it is, it ends neither the others nor this one
                 log.exception("lane %s (%s) failed; it is folded again", conversation, lane.frame.contact.name)
             if quiet and await lane.journal.release() and is_quiet(lane.journal.state):
                 del self._lanes[conversation]  # who asked meanwhile was refused, and asks again
@@ -94,6 +108,13 @@ class Lanes:
                 continue
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+    def _park(self, conversation: str, error: Undecodable) -> None:
+        self._parked.add(conversation)
+        self._operator(f"The conversation {conversation} cannot be opened: {error}. {MEND}")
+        waited_for = self._lanes.pop(conversation)
+        waited_for.set_exception(Parked(conversation))
+        waited_for.exception()  # whether or not somebody waits for it
 
 
 def _remembered(state: LaneState) -> LaneState:

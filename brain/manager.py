@@ -5,6 +5,7 @@ Who somebody is, is looked up here; when that changes, their conversations are j
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -15,7 +16,7 @@ from brain.contacts import Contact, Contacts, conversation_of
 from brain.entries import LaneEntry
 from brain.hold import Pace
 from brain.lane import Lane
-from brain.lanes import Lanes
+from brain.lanes import Lanes, Parked
 from brain.means import Means
 from brain.pairing import Pairing
 from brain.purse import Caps, Purse
@@ -36,16 +37,23 @@ from gateway.events import (
     MessageReacted,
     MessageReceived,
     PlaceMoved,
+    Ref,
+    Send,
     SendClosed,
     TimerFired,
 )
 from gateway.holding import Guard
-from gateway.journal import Journal, acknowledge
+from gateway.journal import Journal, acknowledge, publish
 from gateway.keeping import Consumed
 from gateway.llm.model import Model
 from gateway.notes import Notes
 from gateway.people import ChangePeople
 from gateway.record import Undecodable, decode
+
+PARKED = (
+    "I can't go on here: what I had noted of our conversation cannot be read. The person who runs me has been told. "
+    "What you write until it is mended I shall not have seen; please say it again then."
+)
 
 
 class Manager:
@@ -92,7 +100,7 @@ class Manager:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._registry.journal.run(), name="the book of people")
-                lanes = self._lanes = Lanes(self._open, group)
+                lanes = self._lanes = Lanes(self._open, group, self._operator)
                 for subject in await self._broker.subjects("log.lane.>"):
                     lanes.keep(subject.removeprefix("log.lane."))
                 await self._registry.enter_settings()
@@ -129,6 +137,10 @@ class Manager:
         except Undecodable as error:
             self._operator(f"A stored fact cannot be read and is set aside: {error}")
             return
+        with suppress(Parked):
+            await self._pass_on(fact, lanes)
+
+    async def _pass_on(self, fact: Fact | ChangePeople | PlaceMoved, lanes: Lanes) -> None:
         match fact:
             case ChangePeople():
                 await self._registry.carry_out(fact)
@@ -144,6 +156,14 @@ class Manager:
             case _:
                 for conversation, heard in await self._audience(fact, lanes):
                     await self._deliver(heard, conversation, Manner(), lanes)
+
+    async def _explain(self, message: MessageReceived, conversation: str) -> None:
+        """Once a day, where it was written: nobody there can be answered."""
+        if not message.addressed or message.robot or message.edited:
+            return
+        ref = Ref(f"{conversation}/parked", self._now().toordinal(), 0)
+        said = Send(ref=ref, conversation=conversation, route=message.route, text=PARKED)
+        await publish(self._broker, f"cmd.out.{message.route.account}", said, str(ref))
 
     async def _audience(self, fact: ActionFact, lanes: Lanes) -> list[tuple[str, ActionFact]]:
         home = self._contacts.home(fact.conversation)
@@ -171,8 +191,13 @@ class Manager:
         )
         if how is None or how.keep:
             self._tell_of_stranger(contact, fact)
-        if how is not None:
+        if how is None:
+            return
+        try:
             await self._deliver(fact, conversation, how, lanes)
+        except Parked:
+            if isinstance(fact, MessageReceived) and not how.keep:
+                await self._explain(fact, conversation)
 
     def _is_ambient(self, route: Route) -> bool:
         """Under the name that it has, or had when it was set."""
@@ -189,10 +214,11 @@ class Manager:
         """Once for each."""
         if contact.role == "stranger" and contact.key not in self._told:
             self._told.add(contact.key)
+            outsider = isinstance(fact, MessageReceived) and fact.outsider
+            mends = "add the address to a [[contacts]] entry, link it (`frontdesk people link NAME ADDRESS`)"
             self._operator(
-                f"{fact.author.address} ({fact.author.name}) wrote and is not a contact, so nobody answers: add the "
-                "address to a [[contacts]] entry, link it (`frontdesk people link NAME ADDRESS`), or set "
-                "access.unknown."
+                f"{fact.author.address} ({fact.author.name}) wrote and is not a contact, so nobody answers: {mends}"
+                + ("; a guest, or of another workspace." if outsider else ", or set access.unknown.")
             )
 
     async def _deliver(self, fact: Fact, conversation: str, how: Manner, lanes: Lanes) -> None:
@@ -212,10 +238,12 @@ class Manager:
         self._settled = book.changes
         for old, new in list(book.merged.items()):
             if f"p-{old}" in lanes:
-                await self._join(f"p-{old}", f"p-{new}", lanes)
+                with suppress(Parked):
+                    await self._join(f"p-{old}", f"p-{new}", lanes)
         for conversation in lanes.names():
             if conversation.startswith("p-"):
-                await self._part(conversation, lanes)
+                with suppress(Parked):
+                    await self._part(conversation, lanes)
 
     async def _join(self, old: str, new: str, lanes: Lanes) -> None:
         if old not in (await lanes.get(new)).journal.state.joined:

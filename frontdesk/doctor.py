@@ -14,8 +14,9 @@ from actors.sandbox.isolation import cgroups
 from actors.sandbox.words import CellDone, Happening
 from frontdesk import packages, store
 from frontdesk.isolation import choose
+from frontdesk.legible import unreadable
 from frontdesk.models import REHEARSAL, Models
-from gateway.broker.protocol import BrokerUnusable
+from gateway.broker.protocol import Broker, BrokerUnusable, Unconfirmed
 from gateway.broker.sqlite import SqliteBroker
 from gateway.broker.sqlite_file import StoreUnusable
 from gateway.llm.model import Model, ModelError, Request
@@ -72,8 +73,7 @@ async def _store(settings: Settings) -> Finding:
         running = "is in use by process" in str(error)
         text = f"a gateway is running on {settings.store.path}" if running else str(error)
         return Finding(part="store", well=running, text=text)
-    await broker.close()
-    return Finding(part="store", well=True, text=f"{settings.store.path} can be written")
+    return await _journals(broker, Finding(part="store", well=True, text=f"{settings.store.path} can be written"))
 
 
 async def _shared(settings: Settings) -> Finding:
@@ -82,8 +82,24 @@ async def _shared(settings: Settings) -> Finding:
         broker = await store.open_broker(settings)
     except BrokerUnusable as error:
         return Finding(part="broker", well=False, text=str(error))
-    await broker.close()
-    return Finding(part="broker", well=True, text=f"{settings.broker.url} answers, and its streams are set up right")
+    text = f"{settings.broker.url} answers, and its streams are set up right"
+    return await _journals(broker, Finding(part="broker", well=True, text=text))
+
+
+async def _journals(broker: Broker, well: Finding) -> Finding:
+    """Closes the broker."""
+    try:
+        parked = await unreadable(broker)
+    except Unconfirmed as error:
+        return Finding(part=well.part, well=False, text=f"the journals could not be read: {error}")
+    finally:
+        await broker.close()
+    if not parked:
+        return well
+    text = (
+        f"left alone, because they cannot be read: {'; '.join(parked)}. Start the version that wrote them, or restore "
+    )
+    return Finding(part=well.part, well=False, text=f"{text}a backup.")
 
 
 async def _models(settings: Settings) -> AsyncIterator[Finding]:

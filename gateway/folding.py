@@ -76,6 +76,13 @@ class Folding(Generic[S]):
     def due(self, policy: Policy) -> bool:
         return policy.due(self._since, self._since_bytes, self._last_bytes)
 
+    def read(self, stored: Stored) -> tuple[int, str, Any]:
+        """Epoch, nonce, entry. Raises Undecodable, with where it stands."""
+        try:
+            return unstamped(stored, self.entries)
+        except Undecodable as error:
+            raise Undecodable(f"{stored.subject}, entry {stored.sequence}: {error}") from error
+
     def take(self, sequence: int, entry: Any, size_bytes: int) -> None:
         if not isinstance(entry, Snapshot):
             self._snapshots.interrupt()
@@ -95,10 +102,10 @@ async def fold_stored(broker: Broker, subject: str, state: S, entries: Any) -> S
 
 
 def fold_all(journal: list[Stored], state: S, entries: Any) -> S:
-    """A whole journal as it is stored. Raises Undecodable."""
+    """A whole journal as it is stored. Raises Undecodable; `state` is then as it was before."""
     folding = Folding(state, entries)
     for stored in newest(journal):
-        folding.take(stored.sequence, unstamped(stored, folding.entries)[2], len(stored.data))
+        folding.take(stored.sequence, folding.read(stored)[2], len(stored.data))
     return state
 
 
@@ -138,7 +145,7 @@ class Follower(Generic[S]):
         async with self._turn:
             stored_now = await self._broker.read(self._subject, after=self._tail)
             for stored in stored_now if self._tail else newest(stored_now):
-                self._folding.take(stored.sequence, unstamped(stored, self._folding.entries)[2], len(stored.data))
+                self._folding.take(stored.sequence, self._folding.read(stored)[2], len(stored.data))
                 self._tail = stored.sequence
             return self._folding.state
 

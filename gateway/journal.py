@@ -78,7 +78,10 @@ class Journal(Generic[S]):
         return self._tail
 
     async def open(self) -> None:
-        """Folds, and owns: again and again, while the lease lasts, until it is accepted. Raises Deposed."""
+        """Folds, and owns: again and again, while the lease lasts, until it is accepted.
+
+        Raises Deposed, Undecodable.
+        """
         for pause in _pauses():
             nonce = uuid.uuid4().hex
             try:
@@ -188,7 +191,7 @@ class Journal(Generic[S]):
         found = False
         unread = await self._broker.read(self.subject, after=self._tail)
         for stored in unread if self._tail else newest(unread):
-            epoch, theirs, entry = unstamped(stored, self._folding.entries)
+            epoch, theirs, entry = self._folding.read(stored)
             if epoch > self._epoch and not owning:
                 raise Deposed(f"{self.subject} is at epoch {epoch}, this holder at {self._epoch}")
             self._epoch = max(self._epoch, epoch)

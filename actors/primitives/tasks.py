@@ -14,6 +14,7 @@ from gateway.snapshots import Snapshot
 TASKS_MAX = 50
 MESSAGE_CHARACTERS = 2_000
 READ_CHARACTERS = 60_000
+HEAD = 4  # entries
 
 
 Sees = Callable[[Person, str, str], bool]
@@ -28,17 +29,25 @@ class Tasks:
 
     async def of(self, caller: Caller) -> list[ActionState]:
         """The newest, newest first; without the workers that they started, and without the caller's own."""
-        found: list[tuple[int, ActionState]] = []
+        found: list[tuple[int, str]] = []
         for subject in await self._broker.subjects("log.act.>"):
             key = subject.removeprefix("log.act.")
             if "--" in key or key == caller.root:
                 continue
-            stored = await self._broker.read(subject)
-            start = _start(key, stored)
+            sequence, start = await self._begin(key)
             if start is not None and self._is_for(caller, start):
-                found.append((stored[0].sequence, _folded(key, stored)))
-        found.sort(key=lambda one: one[0], reverse=True)
-        return [state for _, state in found[:TASKS_MAX]]
+                found.append((sequence, key))
+        newest = [key for _, key in sorted(found, reverse=True)[:TASKS_MAX]]
+        return [_folded(key, await self._broker.read(f"log.act.{key}")) for key in newest]
+
+    async def _begin(self, key: str) -> tuple[int, Start | None]:
+        """Where its journal begins, and with which task: in its first entries, but for one with a large snapshot."""
+        stored = await self._broker.read(f"log.act.{key}", limit=HEAD)
+        start = _start(key, stored)
+        if start is None and len(stored) == HEAD:
+            stored = await self._broker.read(f"log.act.{key}")
+            start = _start(key, stored)
+        return (stored[0].sequence if stored else 0), start
 
     def _is_for(self, caller: Caller, start: Start) -> bool:
         own = self._whose(start.by) == self._whose(caller.by)

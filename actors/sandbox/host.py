@@ -107,13 +107,17 @@ class Sandbox:
         """Optional: makes the first cell quick. Raises SandboxFailed."""
         await self._crew.start()
 
-    def is_here(self) -> bool:
-        """Its workspace is on this machine."""
-        return self.workspace.is_dir()
+    def is_here(self, moves: int) -> bool:
+        """Its workspace is on this machine, and has been where the action worked since it moved so many times."""
+        return self._folder.moves() == moves
+
+    def settle(self, moves: int) -> None:
+        """It works here after so many moves: what an earlier stay has left here is not its own."""
+        self._folder.remember_moves(moves)
 
     async def put_files(self, folder: str, files: list[tuple[str, bytes]]) -> list[str]:
         """Into a new folder of the workspace, under safe names; their paths there. Raises Refused, SandboxFailed."""
-        if not self.is_here():
+        if not self.workspace.is_dir():
             await self.start()
         return await asyncio.to_thread(handover.put_in, self.workspace, folder, files)
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from frontdesk.evaluation import report
 from frontdesk.evaluation.policies import POLICIES, PolicyModel
 from frontdesk.evaluation.running import Kept, Result, run
-from frontdesk.evaluation.scenario import CannotRead, Scenario, load
+from frontdesk.evaluation.scenario import CannotRead, Scenario, doubts, load
 from frontdesk.models import Models
 from gateway.llm.model import Model
 from gateway.record import Record
@@ -52,6 +52,9 @@ async def evaluate(settings: Settings, options: Options) -> int:
         scenarios = [one for one in load(options.scenarios) if options.half in ("", one.half)]
     except CannotRead as error:
         raise CannotEvaluate(str(error)) from error
+    for scenario in scenarios:
+        for doubt in doubts(scenario):
+            click.echo(f"scenario {scenario.id}: {doubt}", err=True)
     if options.model:
         settings = _with_model(settings, options.model)
     if options.tool_calls:

@@ -11,6 +11,8 @@ from gateway.record import Record
 
 Half = Literal["tuning", "held-out"]
 OURS = "scenarios.json"
+STATES = ("running", "paused", "awaiting_input", "hibernated")
+STEERING = ("interject", "ask", "pause", "resume", "stop", "answer")
 
 
 class CannotRead(Exception):
@@ -18,18 +20,19 @@ class CannotRead(Exception):
 
 
 class Work(Record, frozen=True, kw_only=True):
-    """One action in flight. `last` is what it last told, or the question that it waits with."""
+    """One action in flight. `last` is what it last told, or the question that it waits with; `name` is its id where
+    there is none. A `state` that is none of STATES is taken as running."""
 
     id: str
-    name: str
+    name: str = ""
     about: str = ""
-    state: Literal["running", "paused", "awaiting_input"] = "running"
+    state: str = "running"
     last: str = ""
 
 
 class Line(Record, frozen=True, kw_only=True):
-    author: str
     text: str
+    author: str = "Ana"
 
 
 class Scenario(Record, frozen=True, kw_only=True):
@@ -88,7 +91,18 @@ def _values(name: str, data: bytes) -> list[Any]:
     return value
 
 
+def _given(value: Any) -> Any:
+    """Without what is null, as if it were left out; ids as text."""
+    if isinstance(value, dict):
+        given = {key: _given(one) for key, one in value.items() if one is not None}
+        return {key: str(one) if key == "id" else one for key, one in given.items()}
+    return [_given(one) for one in value] if isinstance(value, list) else value
+
+
 def _scenario(name: str, number: int, value: Any) -> Scenario:
+    value = _given(value)
+    if isinstance(value, dict) and isinstance(value.get("right"), str):
+        value["right"] = [value["right"]]
     try:
         found: Scenario = msgspec.convert(value, Scenario)
     except msgspec.ValidationError as error:
@@ -96,10 +110,22 @@ def _scenario(name: str, number: int, value: Any) -> Scenario:
         raise CannotRead(f"{name}, scenario {which}: {error}") from error
     if not found.right:
         raise CannotRead(f"{name}, scenario {found.id}: nothing is right in it")
-    ids = {work.id for work in found.in_flight}
     for right in found.right:
         kind, colon, which = right.partition(":")
-        steers = kind in ("interject", "ask", "pause", "resume", "stop", "answer")
-        if not (kind in ("say", "wait", "act") or steers) or bool(colon) != steers or (steers and which not in ids):
-            raise CannotRead(f"{name}, scenario {found.id}: “{right}” is no decision that can be taken in it")
+        if kind not in ("say", "wait", "act", *STEERING) or bool(colon and which) != (kind in STEERING):
+            raise CannotRead(f"{name}, scenario {found.id}: “{right}” is no decision")
     return found
+
+
+def doubts(scenario: Scenario) -> list[str]:
+    """What cannot be as it is written; it is run all the same."""
+    ids = {work.id for work in scenario.in_flight}
+    named = [right.partition(":")[2] for right in scenario.right if ":" in right]
+    return [
+        *(f"{which} is not in flight: that cannot be decided" for which in named if which not in ids),
+        *(
+            f"{work.id} is {work.state}, which is taken as running"
+            for work in scenario.in_flight
+            if work.state not in STATES
+        ),
+    ]

@@ -80,18 +80,17 @@ class _Stage:
         """As after a long conversation: the requests have left the prompt, the actions are in its live state."""
         works = self.scenario.in_flight
         by = self._person(self.scenario.author)
-        self._decides(
-            *(
-                Act(name=action_name(work.name), query=work.about or work.name, by=by, route=self.route)
-                for work in works
-            )
-        )
+        self._decides(*(self._started(work, by) for work in works))
         self.ids = {key: work.id for key, work in zip(self.state.actions, works, strict=True)}
         for key, work in zip(list(self.state.actions), works, strict=True):
             for fact in self._told(key, work):
                 self._hears(fact)
         self._decides()
         self.state.exchanges.clear()
+
+    def _started(self, work: Work, by: Person) -> Act:
+        name = work.name or work.id
+        return Act(name=action_name(name), query=work.about or name, by=by, route=self.route)
 
     def _told(self, key: str, work: Work) -> list[Fact]:
         """What brought the action where it is."""
@@ -104,9 +103,12 @@ class _Stage:
                 ref=self._ref(), conversation=conversation, action=key, question="q1", text=work.last
             )
             return [*facts, asked]
-        if work.state == "awaiting_input":
+        if work.state in ("awaiting_input", "hibernated"):
             last = work.last or "Done."
-            return [ActionResponded(ref=self._ref(), conversation=conversation, action=key, text=last)]
+            facts.append(ActionResponded(ref=self._ref(), conversation=conversation, action=key, text=last))
+            if work.state == "hibernated":
+                facts.append(ActionChanged(ref=self._ref(), conversation=conversation, action=key, phase="hibernated"))
+            return facts
         if work.last:
             facts.append(ActionProgressed(ref=self._ref(), conversation=conversation, action=key, text=work.last))
         return facts

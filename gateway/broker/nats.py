@@ -140,24 +140,34 @@ class JetStreamBroker:
         """First the last entry, asked of the leader: it says how far the reading must go."""
         stream, outer = self._stream(subject), self._outer(subject)
         found: list[Stored] = []
-        try:
-            through = (await ask(self._js.get_msg(stream, subject=outer, direct=False), subject)).seq or 0
-            for _ in range(SINGLE_READS):
-                if through <= after or len(found) == limit:
-                    return found
+        through = await self._last(subject)
+        for _ in range(SINGLE_READS):
+            if through <= after or len(found) == limit:
+                return found
+            try:
                 one = await ask(self._js.get_msg(stream, seq=after + 1, subject=outer, next=True), subject)
-                found.append(self._stored(one.subject or "", one.seq or 0, one.data or b""))
-                after = found[-1].sequence
-        except NotFoundError:
+            except NotFoundError:
+                return found
+            found.append(self._stored(one.subject or "", one.seq or 0, one.data or b""))
+            after = found[-1].sequence
+        if through <= after:
             return found
-        messages = await self._replay(stream, outer, after, limit) if after < through else []
-        for message in messages:
+        for message in await self._replay(stream, outer, after, limit):
             found.append(self._stored(message.subject, message.metadata.sequence.stream, message.data))
         if limit is not None and len(found) >= limit:
             return found[:limit]
-        if found[-1].sequence < through:
+        if found[-1].sequence < through and await self._last(subject) >= through:  # else it was purged meanwhile
             raise Unconfirmed(f"{subject}: read up to {found[-1].sequence} of {through}")
         return found
+
+    async def _last(self, subject: str) -> int:
+        """The sequence of its newest entry, by the leader; 0 for none."""
+        try:
+            return (
+                await ask(self._js.get_msg(self._stream(subject), subject=self._outer(subject), direct=False), subject)
+            ).seq or 0
+        except NotFoundError:
+            return 0
 
     async def _replay(self, stream: str, subject: str, after: int = 0, limit: int | None = None) -> list[Msg]:
         return await replay(self._client, self._js, stream, subject, after, limit)
@@ -178,11 +188,7 @@ class JetStreamBroker:
         if whole:
             await ask(self._js.purge_stream(stream, seq=below, subject=outer), subject)
             return
-        try:
-            last = (await ask(self._js.get_msg(stream, subject=outer, direct=False), subject)).seq or 0
-        except NotFoundError:
-            return
-        if (below := min(below, last)) > 0:
+        if (below := min(below, await self._last(subject))) > 0:
             await ask(self._js.purge_stream(stream, seq=below, subject=outer), subject)
 
     # --- consumers ---------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from email.message import Message
 
 from gateway.record import Record, whole_text
 from mediums.email import quotes
+from mediums.email.flowed import unflowed
 from mediums.email.headers import Fields, decoded, only_mailbox, subject_of, text_of
 
 DEPTH = 8  # of parts in parts
@@ -24,6 +25,7 @@ NAME_LENGTH = 80
 Part = Message  # compat32: headers as they came
 
 _ALREADY_SHOWN = re.compile(r"cid:([^\"'\s>]+)", re.IGNORECASE)
+_SEALED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
 _DATE = re.compile(r"^(\d{8})(?:T(\d{6})(Z?))?$")
 
 
@@ -71,8 +73,12 @@ def _read(part: "Part[str, str]", found: _Found, depth: int) -> None:
     kind = part.get_content_type()
     if kind == "message/rfc822":
         _attached_mail(part, found, depth)
+    elif kind in _SEALED:
+        found.texts.append("[this mail is encrypted or sealed, by S/MIME or PGP: it cannot be read here; say so]")
     elif part.is_multipart():
         inner = [one for one in part.get_payload() if isinstance(one, Message)]
+        if kind == "multipart/signed":
+            inner = inner[:1]  # the other is the signature
         if kind == "multipart/alternative":
             best = [_best(inner)] if inner else []
             inner = best + [one for one in inner if one.get_content_type() == "text/calendar" and one not in best]
@@ -130,7 +136,17 @@ def _text(part: "Part[str, str]") -> str:
         label = part.get_content_charset("") or ""
     except (LookupError, UnicodeError, ValueError, TypeError):
         label = ""
-    return decoded(data, label)[: HTML_LENGTH if part.get_content_type() == "text/html" else 4 * TEXT_LENGTH]
+    text = decoded(data, label)[: HTML_LENGTH if part.get_content_type() == "text/html" else 4 * TEXT_LENGTH]
+    if _parameter(part, "format") == "flowed" and part.get_content_type() == "text/plain":
+        return unflowed(text, delsp=_parameter(part, "delsp") == "yes")
+    return text
+
+
+def _parameter(part: "Part[str, str]", name: str) -> str:
+    try:
+        return str(part.get_param(name, "")).casefold()
+    except (LookupError, UnicodeError, ValueError, TypeError):
+        return ""
 
 
 # --- HTML ------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from brain.tools import legal
 from gateway.events import ActionChanged, ClarificationRequested, Ref
 from gateway.llm.model import Generation, Request, Usage
 from tests.brain.people import ANA, NOON, OWNER, Talk, frame, route
-from tests.brain.test_reading import call
+from tests.people.town import call
 
 
 class Scripted:

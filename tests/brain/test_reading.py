@@ -2,7 +2,6 @@
 
 import json
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -12,10 +11,7 @@ from brain.tools import legal
 from gateway.events import ActionProgressed, ClarificationRequested, Ref
 from gateway.llm.model import Generation, RawCall
 from tests.brain.people import ANA, BO, GUEST, NOON, OWNER, Talk, route
-
-
-def call(tool: str, **arguments: Any) -> RawCall:
-    return RawCall(name=tool, arguments=json.dumps(arguments))
+from tests.people.town import call
 
 
 def reads(talk: Talk, text: str = "", *calls: RawCall, may: bool = True) -> Read:

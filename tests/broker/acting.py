@@ -12,7 +12,7 @@ from actors.supervisor import ActionHost
 from actors.workshop import Limits, Workshop
 from gateway.addresses import Address
 from gateway.broker.protocol import Broker
-from gateway.events import ActionAnswered, ActionEnded, ActionFact, CommandRefused, Person
+from gateway.events import ActionAnswered, ActionEnded, ActionFact, ActionResponded, CommandRefused, Person
 from gateway.holding import Guard
 from gateway.llm.model import Generation, OnSpent, Request, Usage
 from gateway.record import decode
@@ -24,8 +24,11 @@ class NoBox:
     def __init__(self, key: str, emit: Any) -> None:
         pass
 
-    def is_here(self) -> bool:
+    def is_here(self, moves: int) -> bool:
         return True
+
+    def settle(self, moves: int) -> None:
+        return
 
     async def attach(self) -> Attached:
         return Attached(alive=False, stateful=False, cells=())
@@ -70,6 +73,8 @@ async def told(broker: Broker, key: str) -> dict[str, int]:
         match fact:
             case ActionAnswered():
                 found[f"answered {fact.command.batch}"] += 1
+            case ActionResponded():
+                found["responded"] += 1
             case ActionEnded():
                 found["ended"] += 1
             case CommandRefused():

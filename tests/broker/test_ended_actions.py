@@ -1,4 +1,4 @@
-"""Of an action that has ended only its log stays: no start meets it again, and it still answers for itself."""
+"""What a start does not open: actions that have ended, of which only the log stays, and those that cannot be read."""
 
 import asyncio
 import contextlib
@@ -13,16 +13,17 @@ from gateway.holding import hold
 from gateway.journal import publish
 from tests.broker.acting import ANA, run_actions, told
 
+REFUSED = "refused ask: what was written down of it cannot be read any more"
 refs = itertools.count(1)
 
 
 @contextlib.asynccontextmanager
-async def acting(broker, backend):
+async def acting(broker, backend, operator=pytest.fail):
     """One process that runs actions."""
 
     async def work(guard):
         sharing = Alone(broker) if backend == "sqlite" else Beside(broker, guard.lease, "here")
-        await run_actions(broker, guard, "test", sharing, pytest.fail)
+        await run_actions(broker, guard, "test", sharing, operator)
 
     role = asyncio.create_task(hold(broker, f"{role_of('here')}{next(refs)}", 10.0, work))
     yield
@@ -112,3 +113,23 @@ async def test_what_a_death_left_of_an_ended_action_is_forgotten_at_the_next_sta
     async with acting(broker, backend):
         await tell(broker, "one", Stop)
         await nothing_left(broker)
+
+
+async def test_an_action_that_cannot_be_read_is_parked_and_the_others_go_on(store, backend):
+    broker = await store.open()
+    async with acting(broker, backend):
+        for key in ("bad", "good"):
+            await tell(broker, key, Start, name="work", query="Count", persist=True)
+            await hears(broker, key, "responded")
+    await broker.append("log.act.bad", b'[9,"x",{"type":"WrittenByANewerVersion"}]', msg_id="newer")
+    notices = []
+    for n in (1, 2):  # a start after the other: whoever asked hears of it once
+        async with acting(broker, backend, notices.append):
+            await tell(broker, "bad", Ask, text="What was it?")
+            await tell(broker, "good", Interject, text="And April", at=datetime(2026, 1, 1, tzinfo=UTC))
+            await hears(broker, "bad", REFUSED, n)
+            await hears(broker, "good", "responded", 1 + n)
+    assert [notice.partition(",")[0] for notice in notices] == ["The action bad cannot be opened: log.act.bad"] * 2
+    assert "WrittenByANewerVersion" in notices[0]
+    assert await told(broker, "bad") == {"responded": 1, "ended": 1, REFUSED: 2}
+    assert len(await broker.read("cmd.act.bad")) == 3, "nothing of it is thrown away"

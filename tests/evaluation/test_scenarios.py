@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from frontdesk.cli import main
 from frontdesk.evaluation.policies import POLICIES, PolicyModel
 from frontdesk.evaluation.running import Kept, Result, run
-from frontdesk.evaluation.scenario import CannotRead, Scenario, load
+from frontdesk.evaluation.scenario import CannotRead, Scenario, doubts, load
 from frontdesk.rehearsal.answers import call, calls, say
 from gateway.llm.model import Generation, Request
 
@@ -112,11 +112,12 @@ def test_another_file_runs_unchanged(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"right": ["interject:a9"]}, "interject:a9"),
         ({"right": ["sing"]}, "sing"),
+        ({"right": ["stop"]}, "stop"),
+        ({"right": ["say:job-7"]}, "say:job-7"),
         ({"right": []}, "nothing is right"),
         ({"message": 3}, "message"),
-        ({"in_flight": [{"id": "a", "name": "x", "state": "asleep"}]}, "asleep"),
+        ({"in_flight": [{"name": "x"}]}, "id"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_said(tmp_path: Path, change: dict[str, object], said: str) -> None:
@@ -124,6 +125,42 @@ def test_what_is_wrong_in_a_file_is_said(tmp_path: Path, change: dict[str, objec
     path.write_text(json.dumps([{**SIMPLE, **change}]))
     with pytest.raises(CannotRead, match=f"x1.*{said}"):
         load(path)
+
+
+ODD: dict[str, object] = {
+    "id": 7,
+    "message": "drop it",
+    "history": [{"text": "hello"}, {"author": "Desk", "text": ""}],
+    "author": None,
+    "in_flight": [
+        {"id": f"ü/{n}:“x” {n}", "name": name, "about": None, "last": last, "state": state}
+        for n, (name, last, state) in enumerate(
+            [
+                ("???", "", "running"),
+                ("日本", "a " * 500, "paused"),
+                ("same", "Which?", "awaiting_input"),
+                ("same", "done", "hibernated"),
+                (None, None, "asleep"),
+                *[("same", "x", "awaiting_input")] * 5,
+            ]
+        )
+    ],
+    "right": ["stop:gone", "stop:ü/3:“x” 3", "say"],
+}
+
+
+def test_odd_scenarios_run_and_what_cannot_be_in_them_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "odd.jsonl"
+    path.write_text("\n".join(json.dumps(one) for one in (ODD, {"id": "bare", "message": "", "right": "wait"})))
+    odd, bare = load(path)
+    assert doubts(odd) == [
+        "gone is not in flight: that cannot be decided",
+        "ü/4:“x” 4 is asleep, which is taken as running",
+    ]
+    ((_, result),) = results([odd], Knowing(odd, "stop:ü/3:“x” 3"), tmp_path)
+    assert (result.taken, result.right) == (("stop:ü/3:“x” 3",), True)
+    ((_, result),) = results([bare], Knowing(bare, "wait"), tmp_path)
+    assert result.right
 
 
 def test_a_run_that_was_broken_off_goes_on(tmp_path: Path) -> None:

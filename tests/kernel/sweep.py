@@ -15,7 +15,7 @@ from tests.kernel.tree_rules import broken_tree
 from tests.kernel.world import Knobs, Played, play
 
 AT_ONCE = 16
-RUN_SECONDS = 60.0
+RUN_SECONDS = 120.0
 _numbers = itertools.count()
 _counted: dict[Knobs, Counter[tuple[str, When]]] = {}
 

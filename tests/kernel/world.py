@@ -32,18 +32,21 @@ from tests.kernel.reading import Reading
 
 CONVERSATION = "p-ana"
 PACE = Pace(quiet_seconds=0.02, burst_seconds=0.2, turn_seconds=60.0, max_restarts=100, progress_seconds=0.0)
-MOMENT_SECONDS, SHOWN_SECONDS, SETTLE_SECONDS = 1.0, 2.0, 20.0
+MOMENT_SECONDS, SHOWN_SECONDS, SETTLE_SECONDS = 1.0, 2.0, 45.0
+PATIENCE_SECONDS = 10.0  # of the short story: longer than a takeover takes, on a busy machine too
 STOP_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Knobs:
-    """`sandbox_lost`: a crash takes the running code with it."""
+    """`sandbox_lost`: a crash takes the running code with it. `short`: a message, an action that is corrected, asks, is
+    answered and stopped, and no more."""
 
     repeatable: bool = False
     sandbox_lost: bool = False
     think_seconds: float = 0.01
     lease_seconds: float = 3.0
+    short: bool = False
     seed: int | None = None  # of the delays
 
 
@@ -65,6 +68,9 @@ class Story:
         self._dice = random.Random(knobs.seed) if knobs.seed is not None else None
 
     async def person(self) -> None:
+        if self.knobs.short:
+            await self._say_little()
+            return
         say, shown = self.platform.push, self.platform.until_shown
         say("Add up the numbers of March")
         await self._moment("desk")
@@ -85,14 +91,25 @@ class Story:
         say("Thanks!")
         self.done = True
 
+    async def _say_little(self) -> None:
+        say, shown = self.platform.push, self.platform.until_shown
+        say("Add up the numbers of March")
+        await self._moment("code", PATIENCE_SECONDS)
+        say("Use the work account.")
+        await shown("Which account", PATIENCE_SECONDS)
+        say("The blue one.")
+        await shown("Total by", PATIENCE_SECONDS)
+        say("Stop it.")
+        self.done = True
+
     def _mark(self, name: str) -> None:
         self._marks.setdefault(name, asyncio.Event()).set()
 
-    async def _moment(self, name: str) -> None:
+    async def _moment(self, name: str, seconds: float = MOMENT_SECONDS) -> None:
         """When it is first there; not for ever, because a crash may have swallowed it."""
         event = self._marks.setdefault(name, asyncio.Event())
         try:
-            await asyncio.wait_for(event.wait(), MOMENT_SECONDS)
+            await asyncio.wait_for(event.wait(), seconds)
         except TimeoutError:
             return
         await self._breath()

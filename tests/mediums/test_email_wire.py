@@ -335,6 +335,36 @@ def test_em07_a_huge_text_is_cut_and_says_so():
     assert text.endswith("[the mail goes on; only its beginning is shown]")
 
 
+SIGNATURE = 'Content-Type: application/pkcs7-signature; name="smime.p7s"\r\n\r\nMIIB'
+SEALED = "[this mail is encrypted or sealed, by S/MIME or PGP: it cannot be read here; say so]"
+
+
+@pytest.mark.parametrize(
+    ("lines", "body", "text"),
+    [
+        (["Content-Type: multipart/signed; boundary=b"], f"--b\r\n\r\nHello\r\n--b\r\n{SIGNATURE}\r\n--b--", "Hello"),
+        (["Content-Type: multipart/encrypted; boundary=b"], f"--b\r\n{SIGNATURE}\r\n--b--", SEALED),
+        (["Content-Type: application/pkcs7-mime; smime-type=enveloped-data"], "MIIB", SEALED),
+    ],
+    ids=["signed", "PGP", "S/MIME"],
+)
+def test_a_signature_is_no_file_and_what_is_sealed_says_so(lines, body, text):
+    found = heard(raw(ANA, TO, *lines, body=body))
+    assert (found.fact.text, found.files) == (text, ())
+
+
+@pytest.mark.parametrize(
+    ("more", "body", "text"),
+    [
+        ("", "One \r\nline.\r\nAnother \r\n From here \r\n\r\non.", "One line.\nAnother From here\n\non."),
+        ("; delsp=yes", "rin \r\ndfleisch", "rindfleisch"),
+        ("", "Yes. \r\n-- \r\nAna", "Yes."),
+    ],
+)
+def test_flowed_lines_are_read_as_they_were_written(more, body, text):
+    assert fact(raw(ANA, TO, f"Content-Type: text/plain; format=flowed{more}", body=body)).text == text
+
+
 # --- EM08: a mail in a mail ------------------------------------------------------------------------------------------
 
 INNER = (

@@ -2,14 +2,16 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from brain import outage
 from brain.contacts import Contact
+from brain.purse import Caps
 from brain.turns import MAX_UNCLEAN
 from gateway.events import ActionChanged, ActionResponded, Ref
 from gateway.journal import Owned
-from gateway.llm.model import Generation, ModelError
+from gateway.llm.model import Generation, ModelError, Usage
 from gateway.quiet import quiet_hours
 from tests.people.town import MEMBER, OWNER, OWNER_MAIL, STRANGER, Clock, call, calls, says, shown, tools, town
 from tests.staging.waiting import until
@@ -37,7 +39,7 @@ async def reminded(here, place, *texts):
 
 async def test_it_comes_on_the_medium_where_it_was_asked_for_and_nothing_between_ends_it(tmp_path):
     async with town(tmp_path / "db", desk) as here:
-        await here.says(OWNER_MAIL, "remind me 1s call Eva")
+        await here.says(OWNER_MAIL, "remind me 0.2s call Eva")
         await here.settled()
         await here.says(OWNER, "Something else")
         await here.settled()
@@ -69,27 +71,59 @@ async def test_what_came_due_while_nobody_ran_comes_at_once_and_once(tmp_path):
         assert ([one.text for one in state.reminders], state.undecided) == (["much later"], [])
 
 
-async def test_it_comes_in_its_own_words_while_the_model_is_down_and_nothing_else_is_lost(tmp_path):
+@pytest.mark.parametrize(
+    ("caps", "line"), [(Caps(), outage.NOT_REACHED), (Caps(person=1.0), "budget")], ids=["down", "cap"]
+)
+async def test_it_comes_in_its_own_words_while_there_is_no_model_and_nothing_else_is_lost(tmp_path, caps, line):
     down = []
 
     def trouble(request):
         if down:
             raise ModelError("unreachable", "the model is down", retryable=True)
-        return desk(request)
+        return msgspec.structs.replace(desk(request), usage=Usage(prompt_tokens=1, usd=1.0))
 
-    async with town(tmp_path / "db", trouble) as here:
+    async with town(tmp_path / "db", trouble, caps=caps) as here:
         await here.says(OWNER, "remind me 0.2s call Eva")
         await here.settled()
-        down.append(True)
+        if caps.person is None:
+            down.append(True)
+        else:
+            await until(lambda: here.notices)
         await here.says(OWNER, "Are you there?")
-        await until(lambda: here.notices)
+        await eventually_told(here, line)
         here.clock.passes(seconds=1)
         await here.says(OWNER, "Still?")
         told = await eventually_told(here, "Reminder: call Eva")
-        assert sum("Reminder" in text for text in told) == 1
-        assert outage.NOT_REACHED in told
+        assert sum("Reminder" in text for text in told) == sum(line in text for text in told) == 1
         state = here.manager.lanes()[0].journal.state
+        await until(lambda: len(state.undecided) == 2)
         assert [item.fact.text for item in state.undecided] == ["Are you there?", "Still?"]
+
+
+async def test_a_wait_until_a_time_is_decided_again_then_also_after_a_restart_and_not_after_a_later_turn(tmp_path):
+    def waits(request):
+        events = str(request.messages[-2]["content"])
+        if "the time you waited for" in events:
+            return says(f"It is time: {events.partition('] ')[2]}")
+        return calls("wait", reason="looking again", until="2h") if "later" in events else says("Hello")
+
+    clock = Clock()
+    async with town(tmp_path / "db", waits, clock=clock) as here:
+        await here.says(OWNER, "later")
+        await here.says(MEMBER, "later")
+        await here.settled()
+        await here.says(MEMBER, "or now")
+        await here.settled()
+        assert await here.told(OWNER.user) == []
+    clock.passes(hours=3)
+    async with town(tmp_path / "db", waits, clock=clock) as here:
+        await eventually_told(here, "It is time: looking again")
+        await here.settled()
+    clock.passes(hours=3)
+    async with town(tmp_path / "db", waits, clock=clock) as here:
+        await here.settled()
+        assert await here.told(OWNER.user) == ["It is time: looking again"]
+        assert await here.told(MEMBER.user) == ["Hello"]
 
 
 async def eventually_told(here, words):

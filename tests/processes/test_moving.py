@@ -57,6 +57,26 @@ def counting(n=40):
     return worker(COUNT.format(n=n, path="marks"))
 
 
+async def brain_and_standby(town):
+    town.start("mediums")
+    first = town.start("brain")
+    town.client.say("hello")
+    await town.sees("Re: hello")
+    second = town.start("brain")
+    await town.until(lambda: "brain: another process has it; standing by" in second.log())
+    return first, second
+
+
+async def counts(town, marks, machine="here"):
+    """The process of actions in which it does."""
+    for roles in ("mediums", "brain"):
+        town.start(roles)
+    first = town.start("actors", machine)
+    town.client.say("Count the marks")
+    await town.until(lambda: marks.exists() and len(marks.read_text().split()) > 2)
+    return first
+
+
 async def test_three_processes_are_one_assistant(town, marks):
     town.worker.script(counting(3))
     for roles in ("mediums", "brain", "actors"):
@@ -73,12 +93,7 @@ async def test_three_processes_are_one_assistant(town, marks):
 
 
 async def test_a_conversation_moves_when_its_brain_is_killed_in_the_middle_of_a_turn(town):
-    town.start("mediums")
-    first = town.start("brain")
-    town.client.say("hello")
-    await town.sees("Re: hello")
-    second = town.start("brain")
-    await town.until(lambda: "brain: another process has it; standing by" in second.log())
+    first, second = await brain_and_standby(town)
     thinking = asyncio.Event()
     town.desk.script(lambda request: Hold(thinking, Reply(text="Re: too late")))
     town.client.say("do you hear me?")
@@ -94,12 +109,7 @@ async def test_a_conversation_moves_when_its_brain_is_killed_in_the_middle_of_a_
 
 
 async def test_a_clean_stop_hands_over_at_once(town):
-    town.start("mediums")
-    first = town.start("brain")
-    town.client.say("hello")
-    await town.sees("Re: hello")
-    second = town.start("brain")
-    await town.until(lambda: "brain: another process has it; standing by" in second.log())
+    first, second = await brain_and_standby(town)
     stopping = time.monotonic()
     await first.stop()
     assert await town.holds(second, LANE) - stopping <= TAKEOVER_SECONDS
@@ -109,11 +119,7 @@ async def test_a_clean_stop_hands_over_at_once(town):
 
 async def test_an_action_moves_to_another_process_of_its_machine_with_its_sandbox(town, marks):
     town.worker.script(counting())
-    for roles in ("mediums", "brain"):
-        town.start(roles)
-    first = town.start("actors")
-    town.client.say("Count the marks")
-    await town.until(lambda: marks.exists() and len(marks.read_text().split()) > 2)
+    first = await counts(town, marks)
     second = town.start("actors")
     await town.until(lambda: "held here" in second.log())
     await first.kill()
@@ -128,11 +134,7 @@ async def test_an_action_moves_to_another_process_of_its_machine_with_its_sandbo
 
 async def test_an_action_whose_machine_is_gone_is_folded_elsewhere_and_says_what_was_lost(town, marks):
     town.worker.script(counting())
-    for roles in ("mediums", "brain"):
-        town.start(roles)
-    first = town.start("actors", "one")
-    town.client.say("Count the marks")
-    await town.until(lambda: marks.exists() and len(marks.read_text().split()) > 2)
+    first = await counts(town, marks, "one")
     other = town.start("actors", "two")
     await first.kill()
     await town.holds(other, ACTION)
@@ -145,12 +147,7 @@ async def test_an_action_whose_machine_is_gone_is_folded_elsewhere_and_says_what
 
 
 async def test_a_brain_that_was_frozen_is_refused_and_stands_by(town):
-    town.start("mediums")
-    first = town.start("brain")
-    town.client.say("hello")
-    await town.sees("Re: hello")
-    second = town.start("brain")
-    await town.until(lambda: "brain: another process has it; standing by" in second.log())
+    first, second = await brain_and_standby(town)
     thinking = asyncio.Event()
     town.desk.script(lambda request: Hold(thinking, Reply(text="Re: from the frozen one")))
     town.client.say("one")
@@ -174,11 +171,7 @@ async def test_a_brain_that_was_frozen_is_refused_and_stands_by(town):
 
 async def test_a_process_of_actions_that_was_frozen_is_refused_and_its_sandbox_ends(town, marks):
     town.worker.script(counting(600))
-    for roles in ("mediums", "brain"):
-        town.start(roles)
-    first = town.start("actors", "one")
-    town.client.say("Count the marks")
-    await town.until(lambda: marks.exists() and len(marks.read_text().split()) > 2)
+    first = await counts(town, marks, "one")
     other = town.start("actors", "two")
     await town.until(lambda: "held here" in other.log())
     first.freeze()
@@ -194,11 +187,7 @@ async def test_a_process_of_actions_that_was_frozen_is_refused_and_its_sandbox_e
 
 async def test_a_process_of_actions_that_was_frozen_leaves_the_sandbox_to_the_one_beside_it(town, marks):
     town.worker.script(counting(45))
-    for roles in ("mediums", "brain"):
-        town.start(roles)
-    first = town.start("actors")
-    town.client.say("Count the marks")
-    await town.until(lambda: marks.exists() and len(marks.read_text().split()) > 2)
+    first = await counts(town, marks)
     second = town.start("actors")
     await town.until(lambda: "held here" in second.log())
     first.freeze()

@@ -66,5 +66,5 @@ class NatsServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
+        self.stop(signal.SIGKILL)  # nothing of it is kept: a clean end would write all of it once more
         shutil.rmtree(self.folder, ignore_errors=True)

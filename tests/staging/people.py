@@ -1,6 +1,7 @@
 """People on mediums. What somebody says returns at once; `sees` waits for what appears in the same place after it."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,8 @@ from mediums.local import wire
 from mediums.local.client import Disconnected, LocalClient
 from tests.servers.telegram import Person
 from tests.staging.waiting import WAIT_SECONDS, until
+
+CARD = re.compile(r"\*{0,2}[^\n]+?\*{0,2} · (working|paused|waits|done|failed|stopped)\b")
 
 
 class Screen:
@@ -70,10 +73,14 @@ class Said:
 
     async def sees(self, text: str) -> str:
         """The first message after it that holds this text."""
-        found: str = await self._wait(lambda: next((one for one in self.after() if text in one), None))
+        found: str = await self._wait(lambda: next((one for one in self._all() if text in one), None))
         return found
 
     def after(self) -> list[str]:
+        """What was said; status cards apart, which come when work takes long: on a busy machine all does."""
+        return [text for text in self._all() if not CARD.match(text)]
+
+    def _all(self) -> list[str]:
         return self._shown()[self._before :]
 
 
