@@ -35,14 +35,17 @@ class Pace(Record, frozen=True, kw_only=True):
 
 def quiet_in_seconds(heard: tuple[Heard, ...], arrived: Mapping[str, float], now: float, pace: Pace) -> float:
     """How long the commit still waits. `arrived` and `now` are seconds on one monotonic clock."""
-    said = [item.fact for item in heard if isinstance(item.fact, MessageReceived) and item.fact.identity in arrived]
-    if not said or not _breaks_off(said, arrived, pace):
-        return 0.0
-    return max(arrived[one.identity] for one in said) + pace.quiet_seconds - now
+    voices: dict[object, list[MessageReceived]] = {}
+    for item in heard:
+        if isinstance(item.fact, MessageReceived) and item.fact.identity in arrived:
+            voices.setdefault((item.fact.author.address, item.fact.route.room), []).append(item.fact)
+    waits = [arrived[said[-1].identity] for said in voices.values() if _breaks_off(said, arrived, pace)]
+    return max(waits) + pace.quiet_seconds - now if waits else 0.0
 
 
 def _breaks_off(said: list[MessageReceived], arrived: Mapping[str, float], pace: Pace) -> bool:
-    """The platform split it or tells it in pieces, or it comes in a burst and does not end as a sentence ends."""
+    """What one person said in one place: the platform split it or tells it in pieces, or it comes in a burst and does
+    not end as a sentence ends."""
     last = said[-1]
     if last.album is not None:
         return True
@@ -50,7 +53,4 @@ def _breaks_off(said: list[MessageReceived], arrived: Mapping[str, float], pace:
         return False
     if len(last.text.encode("utf-16-le", "surrogatepass")) // 2 >= SPLIT_UNITS:
         return True
-    before = [
-        one for one in said[:-1] if (one.author.address, one.route.room) == (last.author.address, last.route.room)
-    ]
-    return bool(before) and arrived[last.identity] - arrived[before[-1].identity] <= pace.burst_seconds
+    return len(said) > 1 and arrived[last.identity] - arrived[said[-2].identity] <= pace.burst_seconds

@@ -40,8 +40,9 @@ def events_text(heard: list[Heard] | tuple[Heard, ...], state: LaneState, zone: 
     """Bounded, however much has come: where it is too much, each has an equal share."""
     pastes: list[list[Heard]] = []
     for item in heard:
-        if pastes and _goes_on(pastes[-1][-1], item):
-            pastes[-1].append(item)
+        before = next((paste for paste in reversed(pastes) if _is_one_voice(paste[-1], item)), None)
+        if before is not None and _goes_on(before[-1], item):
+            before.append(item)
         else:
             pastes.append([item])
     texts = [_joined(paste) or getattr(paste[0].fact, "text", "") for paste in pastes]
@@ -51,13 +52,16 @@ def events_text(heard: list[Heard] | tuple[Heard, ...], state: LaneState, zone: 
     return "\n".join(line(paste[0], state, zone, _joined(paste), bound) for paste in pastes)
 
 
-def _goes_on(before: Heard, after: Heard) -> bool:
-    """The platform split one paste: joined without a character between."""
+def _is_one_voice(before: Heard, after: Heard) -> bool:
     if not (isinstance(before.fact, MessageReceived) and isinstance(after.fact, MessageReceived)):
         return False
-    same = (before.fact.author.address, before.fact.route.room) == (after.fact.author.address, after.fact.route.room)
+    return (before.fact.author.address, before.fact.route.room) == (after.fact.author.address, after.fact.route.room)
+
+
+def _goes_on(before: Heard, after: Heard) -> bool:
+    """The platform split one paste: joined without a character between, whoever speaks meanwhile."""
     soon = (after.at - before.at).total_seconds() <= PASTE_SECONDS
-    return same and soon and len(before.fact.text.encode("utf-16-le")) // 2 >= PASTE_UNITS
+    return soon and len(getattr(before.fact, "text", "").encode("utf-16-le", "surrogatepass")) // 2 >= PASTE_UNITS
 
 
 def _joined(paste: list[Heard]) -> str:

@@ -7,8 +7,9 @@ import pytest
 from brain.entries import Taken, Wait
 from brain.hold import Pace, quiet_in_seconds
 from brain.reminding import fire
+from brain.telling import events_text
 from gateway.events import MessageReceived, TimerFired
-from tests.brain.people import BO, NOON, Talk
+from tests.brain.people import BO, NOON, Talk, frame
 
 PACE = Pace()
 
@@ -57,6 +58,18 @@ def test_a_paste_that_the_client_split_is_held_alone() -> None:
     talk = Talk()
     talk.says("x" * 4096)
     assert quiet(talk) == PACE.quiet_seconds
+
+
+def test_st02_a_paste_is_held_and_joined_whoever_speaks_between_its_halves() -> None:
+    talk = Talk("s-room")
+    talk.says("x" * 4083 + " the value is", private=False)
+    talk.says("Good morning.", by=BO, private=False)
+    assert quiet(talk, 0.5) == PACE.quiet_seconds - 0.5
+    talk.says(" 17 so compute it.", private=False)
+    assert quiet(talk, 0.5, 0.5) == 0
+    first, second = events_text(talk.turn().heard, talk.state, frame().zone).split("\n[")
+    assert "xx the value is 17 so compute it." in first
+    assert second.endswith("Good morning.")
 
 
 def test_a_timer_fires_once_and_not_after_a_later_turn() -> None:
