@@ -116,6 +116,11 @@ class Actor:
     async def close_call(self, call: Call, text: str) -> None:
         await self.append(CallClosed(call=call.id, text=text))
 
+    def settle(self) -> None:
+        """Where it is now, after a move that its model was told of."""
+        self.moved = False
+        self.box.settle(self.state.moves)
+
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         """A task that only ever ends in a happening."""
         task = asyncio.create_task(work, name=f"{name} of {self.key}")

@@ -52,6 +52,7 @@ class ActionFrozen(Record, frozen=True, kw_only=True):
     offered: list[Attachment] = []
     shown: dict[str, int] = {}
     has_files: bool = False
+    moves: int = 0
 
 
 def freeze(state: "ActionState") -> ActionFrozen:
@@ -87,6 +88,7 @@ def freeze(state: "ActionState") -> ActionFrozen:
         offered=state.offered,
         shown=state.shown,
         has_files=state.has_files,
+        moves=state.moves,
     )
 
 
@@ -107,4 +109,4 @@ def thaw(state: "ActionState", frozen: bytes) -> None:
     state.asleep, state.live, state.reminded = kept.asleep, kept.live, {*kept.reminded}
     state.seen, state.facts, state.last_word_at = Seen(kept.seen), kept.facts, kept.last_word_at
     state.offered, state.shown = kept.offered, kept.shown
-    state.has_files = kept.has_files or bool(kept.code)
+    state.has_files, state.moves = kept.has_files or bool(kept.code), kept.moves

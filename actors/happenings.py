@@ -157,7 +157,7 @@ async def recover(actor: "Actor") -> None:
         for ask in actor.state.asks.values():
             actor.answer_again(ask)
         return
-    actor.moved = actor.state.has_files and not actor.box.is_here()
+    actor.moved = actor.state.has_files and not actor.box.is_here(actor.state.moves)
     if actor.state.phase == "hibernated":
         await actor.box.kill()  # perhaps it was stopped just before that
     elif actor.moved or actor.state.code:
@@ -187,7 +187,7 @@ async def _recover_code(actor: "Actor") -> None:
     if actor.moved:
         gone = f"all of your files{' and the variables of the stateful session' if no_variables else ''}"
         await actor.append(SandboxLost(text=f"(Lost with {idle.MACHINE}: {gone}.)", moved=True))
-        actor.moved = False
+        actor.settle()
     elif no_variables:
         await actor.append(
             SandboxLost(text="(The sandbox was started anew: the variables of the stateful session are gone.)")

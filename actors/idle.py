@@ -56,7 +56,8 @@ async def wake(actor: "Actor") -> None:
             failure = f"the session could not be started: {error}"
     text = _told(asleep, restored, failure, moved=moved)
     await actor.append(Woken(text=text, session=bool(restored.names), moved=moved))
-    actor.moved = False
+    if moved:
+        actor.settle()
 
 
 def _told(asleep: Hibernated, restored: Restored, failure: str, *, moved: bool) -> str:

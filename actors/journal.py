@@ -61,6 +61,7 @@ class ActionState:
         self.gone: dict[str, str] = {}  # a question that ended without an answer -> why
         self.effects: dict[str, EffectEnded | None] = {}  # rpc -> its end, None while nobody knows
         self.has_files = False  # a workspace in which something may be
+        self.moves = 0  # to another machine, without what was on the last one
         self.used_session = False  # the stateful session: what a lost sandbox takes with it
         self.child_questions: dict[tuple[str, str], JobStarted | JobEnded] = {}  # (child, its question) -> as it stands
         self.last_word: Interject | Pause | Resume | Stop | None = None  # handed down again after a restart
@@ -132,14 +133,18 @@ class ActionState:
                 self.asleep, self.live, self.used_session = entry, False, False
             case Woken(session=session, moved=moved):
                 self.asleep, self.live, self.used_session = None, session, session
-                self.has_files = self.has_files and not moved
+                self._note_move(moved)
             case SandboxLost(moved=moved):
                 self.live = self.used_session = False
-                self.has_files = self.has_files and not moved
+                self._note_move(moved)
             case Responded(ended=True) | Failed() | Stopped() | Closed():
                 self.live = False
             case _:
                 pass
+
+    def _note_move(self, moved: bool) -> None:
+        self.has_files = self.has_files and not moved
+        self.moves += moved
 
     def _note_child_question(self, entry: ActionEntry) -> None:
         match entry:

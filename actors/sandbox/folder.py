@@ -6,6 +6,7 @@
     authority.pem   the key with which the proxy speaks as a host that a secret is for
     cells/<cell>    the session that a cell was given to; here until the cell's end is recorded
     packages/       what the host has installed for this sandbox alone
+    moves           how often the action had gone to another machine when it came to this folder
     zygote.json     pid and start time: a pid alone may be somebody else's by now
     zygote.log      what the zygote said before it was ready
 
@@ -54,6 +55,7 @@ class Folder:
         self.log = directory / "zygote.log"
         self._cells = directory / "cells"
         self._zygote = directory / "zygote.json"
+        self._moves = directory / "moves"
 
     def clear(self) -> None:
         """As before the first start; the workspace stays."""
@@ -66,6 +68,19 @@ class Folder:
         for needed in (self.directory, self.workspace, self.run, self.gate, self._cells):
             needed.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.packages.mkdir(mode=0o755, exist_ok=True)
+
+    def moves(self) -> int | None:
+        """None: there is nothing of it here."""
+        if not self.workspace.is_dir():
+            return None
+        try:
+            return int(self._moves.read_text())
+        except (FileNotFoundError, ValueError):
+            return 0
+
+    def remember_moves(self, moves: int) -> None:
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._moves.write_text(str(moves))
 
     def remember_zygote(self, birth: Birth) -> None:
         fresh = self._zygote.with_suffix(".new")

@@ -71,7 +71,9 @@ async def machines(tmp_path: Path) -> AsyncIterator[tuple[Machine, Machine]]:
 async def test_a_session_at_rest_is_left_to_its_machine_and_what_it_loses_with_that_is_named(machines):
     one, two = machines
     shows = code("print(rows, open('note.txt').read())", stateful=True)
-    one.model.on("February", code(COUNTS, stateful=True), "It is 6", shows, "Still 6", "Alas")
+    one.model.on(
+        "February", code(COUNTS, stateful=True), "It is 6", shows, "Still 6", code("rows = 0", stateful=True), "Alas"
+    )
     one.model.on("Look it up", code("print('looked')"), "It is in the book")
     one.model.on("Other work", Held("Done"), "Done")
     await one.start("a1", "Do February")
@@ -107,8 +109,13 @@ async def test_a_session_at_rest_is_left_to_its_machine_and_what_it_loses_with_t
     await two.interject("a1", "Where was it?")
     await two.fact("a1", ActionResponded, 4)
     assert any("child2 answered: About half." in line for line in texts(await two.state("a1")))
-    await two.close()
-    await one.open()
+    one.clock.advance(hours=12)
+    await two.phase("a1", "hibernated")
+    await two.switched_off()
+
+    await one.open()  # where older files and variables are
+    await one.interject("a1", "And here?")
+    assert "rows (it was kept on the machine" in (await one.entry("a1", Woken, 3)).text
 
 
 async def test_work_of_three_levels_goes_on_elsewhere_and_each_says_what_it_has_lost(machines):

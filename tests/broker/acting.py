@@ -24,8 +24,11 @@ class NoBox:
     def __init__(self, key: str, emit: Any) -> None:
         pass
 
-    def is_here(self) -> bool:
+    def is_here(self, moves: int) -> bool:
         return True
+
+    def settle(self, moves: int) -> None:
+        return
 
     async def attach(self) -> Attached:
         return Attached(alive=False, stateful=False, cells=())

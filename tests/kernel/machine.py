@@ -166,8 +166,11 @@ class Box:
         await self._gate.point("box attach", "after")
         return attached
 
-    def is_here(self) -> bool:
+    def is_here(self, moves: int) -> bool:
         return True
+
+    def settle(self, moves: int) -> None:
+        return
 
     async def execute(self, cell: str, code: str, *, stateful: bool) -> None:
         await self._gate.point("box execute", "before")
