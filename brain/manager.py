@@ -214,10 +214,11 @@ class Manager:
         """Once for each."""
         if contact.role == "stranger" and contact.key not in self._told:
             self._told.add(contact.key)
+            outsider = isinstance(fact, MessageReceived) and fact.outsider
+            mends = "add the address to a [[contacts]] entry, link it (`frontdesk people link NAME ADDRESS`)"
             self._operator(
-                f"{fact.author.address} ({fact.author.name}) wrote and is not a contact, so nobody answers: add the "
-                "address to a [[contacts]] entry, link it (`frontdesk people link NAME ADDRESS`), or set "
-                "access.unknown."
+                f"{fact.author.address} ({fact.author.name}) wrote and is not a contact, so nobody answers: {mends}"
+                + ("; a guest, or of another workspace." if outsider else ", or set access.unknown.")
             )
 
     async def _deliver(self, fact: Fact, conversation: str, how: Manner, lanes: Lanes) -> None:

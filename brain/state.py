@@ -134,6 +134,8 @@ class LaneState:
                 return route or self.route
             case ClarificationRequested() if self.is_private:
                 return self.route  # where the person is now
+            case SendClosed(outcome="failed") if self.is_private:
+                return self.route  # nothing more arrives where it failed, as far as is known
             case SendClosed(send=ref):
                 return self.sends[ref].route if ref in self.sends else self.route
             case fact:

@@ -84,7 +84,7 @@ class Accounts:
 
     async def _slack(self, guard: Guard) -> None:
         """Slack's account has the name of its workspace, which Slack itself tells: that comes first."""
-        from mediums.slack.adapter import introduced
+        from mediums.slack.introducing import introduced
 
         slack = self._settings.mediums.slack
         assert slack is not None

@@ -17,6 +17,7 @@ from actors.sandbox.gate.policy import Grant, Policy
 from actors.sandbox.host import Sandbox
 from actors.sandbox.isolation.words import Isolation
 from actors.sandbox.stubs import Stub
+from actors.sandbox.zygote import Hold
 from actors.sharing import Alone, Beside
 from actors.supervisor import ActionHost
 from actors.workshop import Box, Caller, Limits, Primitive, Workshop
@@ -38,8 +39,12 @@ if TYPE_CHECKING:
     from actors.sandbox.words import Happening
 
 UNSIGNED = 'sandbox.secrets are not used: that needs isolation, and sandbox.network = "proxy".'
-FREEZE_SECONDS = 10.0  # without a word from its holder a sandbox stands still
-END_SECONDS = 900.0  # and ends, where another machine takes over what it belongs to
+END_SECONDS = 900.0  # without a word from its holder, where another machine takes over what it belongs to
+
+
+def hold_of(settings: Settings, holds: Callable[[], bool]) -> Hold:
+    """How long a sandbox goes on of which nobody says that it is held."""
+    return Hold(holder=socket.gethostname(), holds=holds, end_seconds=END_SECONDS if is_shared(settings) else None)
 
 
 class Actors:
@@ -109,7 +114,7 @@ class Actors:
         grants = (
             Grant(name=one.name, host=one.host, header=one.header, value=one.value.reveal()) for one in settings.secrets
         )
-        policy = Policy(allow=settings.allow, grants=tuple(grants))
+        policy, hold = Policy(allow=settings.allow, grants=tuple(grants)), hold_of(self._settings, guard.holds)
 
         def box(key: str, emit: "Callable[[Happening], None]") -> Box:
             return Sandbox(
@@ -118,10 +123,7 @@ class Actors:
                 isolation,
                 stubs=stubs,
                 policy=policy,
-                holder=socket.gethostname(),
-                holds=guard.holds,
-                freeze_seconds=FREEZE_SECONDS,
-                end_seconds=END_SECONDS if is_shared(self._settings) else None,
+                hold=hold,
             )
 
         return box

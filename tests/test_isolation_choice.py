@@ -7,7 +7,8 @@ from actors.sandbox.isolation.probe import probe
 from actors.sandbox.isolation.words import Unavailable
 from frontdesk.doctor import check
 from frontdesk.isolation import Choice
-from gateway.settings import SandboxSettings, Settings, StoreSettings, all_secrets
+from frontdesk.work import hold_of
+from gateway.settings import BrokerSettings, SandboxSettings, Settings, StoreSettings, all_secrets
 
 MISSING = Unavailable(why="bubblewrap (bwrap) is not installed", mend="apt-get install bubblewrap")
 
@@ -56,3 +57,9 @@ async def test_doctor_says_what_mends_it(tmp_path: Path, capsys) -> None:  # typ
     assert await check(settings) == 1
     assert "MEND  sandbox: code of actors does not run: " in capsys.readouterr().out
     assert all_secrets(settings) == ()
+
+
+def test_only_where_others_take_over_a_sandbox_ends_by_itself_after_a_quarter_of_an_hour() -> None:
+    shared = hold_of(Settings(broker=BrokerSettings(url="nats://one:4222")), lambda: True)
+    assert (shared.freeze_seconds, shared.end_seconds) == (10, 15 * 60)
+    assert hold_of(Settings(), lambda: True).end_seconds is None

@@ -34,7 +34,7 @@ LOAD_SECONDS = 20.0
 PATIENCE_SECONDS = (2.0, 5.0)
 LOOK_SECONDS = 30.0
 NOWHERE = Policy(allow=())
-FREEZE_SECONDS = 10.0  # as long as a lease: then somebody else may hold it
+FOR_EVER = Hold()
 PRELOAD = ("asyncio", "collections", "datetime", "json", "math", "re", "subprocess")
 ALWAYS = {
     "LANG": "C.UTF-8",
@@ -65,10 +65,7 @@ class Sandbox:
         preload: tuple[str, ...] = PRELOAD,
         patience_seconds: tuple[float, float] = PATIENCE_SECONDS,
         look_seconds: float = LOOK_SECONDS,
-        holder: str = "",
-        holds: Callable[[], bool] = lambda: True,
-        freeze_seconds: float = FREEZE_SECONDS,
-        end_seconds: float | None = None,
+        hold: Hold = FOR_EVER,
     ) -> None:
         """`directory` is for this sandbox alone, its `workspace` is where the code runs.
 
@@ -77,8 +74,8 @@ class Sandbox:
         `patience_seconds`: from the first interrupt to the second, and from that to the end of the session.
         `look_seconds`: how often a sandbox without a gateway looks whether `directory` is still there; it ends when
         that is gone.
-        `holds`: whether `holder` holds the action at this moment. When it does not for `freeze_seconds`, all stands
-        still until it does; when another holder comes, or after `end_seconds` of silence, all ends.
+        `hold`: while its holder does not hold the action all stands still; when another comes, or after too long a
+        silence, all ends.
         """
         directory = directory.absolute()  # the zygote's current folder is another
         self.workspace = directory / "workspace"
@@ -92,7 +89,7 @@ class Sandbox:
         setting = Setting(
             preload=preload,
             look_seconds=look_seconds,
-            hold=Hold(holder=holder, freeze_seconds=freeze_seconds, end_seconds=end_seconds, holds=holds),
+            hold=hold,
             stubs={stub.method: (stub.signature, stub.doc) for stub in stubs},
         )
         self._crew = Crew(

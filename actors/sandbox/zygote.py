@@ -27,10 +27,10 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     """Who holds the action, how long it may be silent before all stands still, before all ends (None: it never does),
     and whether it holds it now."""
 
-    holder: str
-    freeze_seconds: float
-    end_seconds: float | None
-    holds: Callable[[], bool]
+    holder: str = ""
+    freeze_seconds: float = 10.0  # as long as a lease: then somebody else may hold it
+    end_seconds: float | None = None
+    holds: Callable[[], bool] = lambda: True
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@
 `posted` is where Slack calls instead; `adapter` is the medium. Payloads of Slack stay in here.
 """
 
-from mediums.slack.adapter import SlackMedium, introduced
+from mediums.slack.adapter import SlackMedium
+from mediums.slack.introducing import introduced
 
 __all__ = ["SlackMedium", "introduced"]

@@ -108,6 +108,7 @@ class SlackMedium:
     async def _take_all(self, envelopes: "Envelopes", me: Me, publish: Publish, keep: Keep) -> None:
         """In order in each channel; one whose files take long holds up no other."""
         last: dict[str, asyncio.Task[None]] = {}
+        running: set[asyncio.Task[None]] = set()
         failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         try:
             while not failed.done():
@@ -122,17 +123,19 @@ class SlackMedium:
                 last = {name: task for name, task in last.items() if not task.done()}
                 last[channel] = asyncio.create_task(taking, name=f"{self.account}: {channel}")
                 last[channel].add_done_callback(partial(_tell_failure, failed))
+                running = {task for task in running if not task.done()} | {last[channel]}
             failed.result()
         finally:
-            for task in last.values():
+            for task in running:
                 task.cancel()
-            await asyncio.gather(*last.values(), return_exceptions=True)
+            await asyncio.gather(*running, return_exceptions=True)
 
     async def _take(
         self, envelope: "Envelope", before: "asyncio.Task[None] | None", me: Me, publish: Publish, keep: Keep
     ) -> None:
         if before is not None:
             await asyncio.wait({before})
+            before.result()  # after one that failed nothing of its channel is taken: it comes again, in order
         heard = await self._heard(envelope, me)
         if heard is not None and not self._rooms.has(heard.fact):
             fact = heard.fact
@@ -285,42 +288,18 @@ class SlackMedium:
 
     async def _connected(self) -> "Client":
         if self._client is None:
-            await _imported()
+            await imported()
         if self._client is None:  # still: nobody was quicker
-            self._client = _client(self._bot_token, self._entry, self._api_base, self._pace)
+            self._client = client_of(self._bot_token, self._entry, self._api_base, self._pace)
         return self._client
 
 
-async def introduced(bot_token: str, entry: Entry, api_base: str = API_BASE, pace: Pace | None = None) -> SlackMedium:
-    """The medium of this token, once Slack has said whose it is; asks until it does, and logs what is in the way.
-
-    An account's name is for ever: its outbox and all identities hang on it. So it is the workspace's id and not made
-    from a token, which is replaced; and it is asked for and not a setting, where it could be wrong.
-    """
-    pace = pace or Pace()
-    await _imported()
-    client = _client(bot_token, entry, api_base, pace)
-    failed, trouble = 0, ""
-    try:
-        while True:
-            try:
-                return SlackMedium(bot_token, entry, (await client.me()).team, api_base, pace)
-            except CallFailed as error:
-                failed += 1
-                if str(error) != trouble:
-                    log.warning("slack: %s", error)
-                trouble = str(error)
-                await asyncio.sleep(pace.pause_seconds(failed, error.failure))
-    finally:
-        await client.close()
-
-
-async def _imported() -> None:
+async def imported() -> None:
     """0.4 s of importing, which a start without Slack does not pay, nor anyone else's turn."""
     await asyncio.to_thread(importlib.import_module, "mediums.slack.client")
 
 
-def _client(bot_token: str, entry: Entry, api_base: str, pace: Pace) -> "Client":
+def client_of(bot_token: str, entry: Entry, api_base: str, pace: Pace) -> "Client":
     from mediums.slack.client import Client
 
     return Client(bot_token, entry if isinstance(entry, str) else "", api_base, pace)

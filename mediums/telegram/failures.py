@@ -56,6 +56,9 @@ def refusal(status: int, body: bytes) -> Refusal:
         return Refusal(status=status, description=f"HTTP {status}")
 
 
+_NEVER_WROTE = ("chat not found", "can't initiate conversation")
+
+
 def describe(failure: Failure) -> str:
     """What is wrong and what mends it, for health, logs and outcomes."""
     match failure:
@@ -67,6 +70,8 @@ def describe(failure: Failure) -> str:
             return "Telegram sends this bot's messages to a webhook (409): delete that webhook, or use another bot"
         case Refusal(status=409):
             return "another program receives this bot's messages (409): stop it, or use another bot"
+        case Refusal(status=400 | 403) if any(words in failure.description.lower() for words in _NEVER_WROTE):
+            return "a bot cannot write first on Telegram: they have to open its chat there and press Start"
         case Refusal(status=429):
             return f"Telegram asks to wait {failure.retry_after_seconds or 0:g} s (429)"
         case _:

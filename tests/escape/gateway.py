@@ -16,7 +16,7 @@ from pathlib import Path
 
 from actors.sandbox import processes
 from actors.sandbox.connection import connect
-from actors.sandbox.folder import Folder
+from actors.sandbox.folder import Birth, Folder
 from actors.sandbox.gate.policy import Policy
 from actors.sandbox.handover import Refused, take_out
 from actors.sandbox.isolation.bare import Bare
@@ -32,6 +32,8 @@ SECRET = "a-secret-of-the-escape-suite"
 DISK_MB, MEMORY_MB, FILES_MAX = 64, 256, 500
 HOST_GROWTH_KB = 50 << 10
 FUZZED, RACES, RACES_WON, RACE_SECONDS = 9, 2_000, 100, 60
+X86 = os.uname().machine == "x86_64"
+GOES_ON_SECONDS, SEEN_SECONDS = 4.0, 40.0  # of bare code that nobody looks at; until the host must have looked
 PATIENCE = 4  # times that of a desk
 
 
@@ -67,7 +69,9 @@ class House:
             "MANY": PROCESSES_MAX + 20,
             "MANY_FILES": 2 * FILES_MAX,
             "UNTIL_SEEN": 5 if quota else 0,  # by who looks for what is too much
-            "KEYCTL": 250 if os.uname().machine == "x86_64" else 219,
+            "CLONE": 56 if X86 else 220,
+            "FOR_THE_FEW": (321, 298, 323, 304) if X86 else (280, 241, 282, 265),
+            "KEYCTL": 250 if X86 else 219,
             "OTHER": str(self.other),
             "RUN": run,
             "SECRET": SECRET,
@@ -157,10 +161,32 @@ async def link(house: House, desk: Desk, code: str) -> bool:
 async def socket_link(house: House, desk: Desk, code: str) -> bool:
     await ended(desk, await desk.begin(code))
     folder = Folder(desk.sandbox.workspace.parent)
-    birth = folder.zygote()
-    assert birth is not None
     try:
-        _, writer = await connect(folder.run, "s77", birth.pid)
+        _, writer = await connect(folder.run, "s77", _zygote(desk).pid)
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
+async def outlived(house: House, desk: Desk, code: str) -> bool:
+    """Whether the sandbox goes on, with more on disk than it may have."""
+    await ended(desk, await desk.begin(code))
+    birth = _zygote(desk)
+    try:
+        async with asyncio.timeout(GOES_ON_SECONDS if desk.sandbox.tier == "bare" else SEEN_SECONDS):
+            while alive(birth.pid):
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        return True
+    return False
+
+
+async def impostor(house: House, desk: Desk, code: str) -> bool:
+    await ended(desk, await desk.begin(code, stateful=True))
+    folder, birth = Folder(desk.sandbox.workspace.parent), _zygote(desk)
+    try:
+        _, writer = await connect(folder.run, "z", birth.pid)
     except OSError:
         return False
     writer.close()
@@ -222,14 +248,19 @@ async def daemons(house: House, desk: Desk, code: str) -> bool:
 
 async def halted(house: House, desk: Desk, code: str) -> bool:
     await desk.end(await desk.begin(code, stateful=True))
-    birth = Folder(desk.sandbox.workspace.parent).zygote()
-    assert birth is not None
-    seen = processes.look(birth.pid)
+    seen = processes.look(_zygote(desk).pid)
     return seen is None or seen.state in "Tt"
 
 
+def _zygote(desk: Desk) -> Birth:
+    birth = Folder(desk.sandbox.workspace.parent).zygote()
+    assert birth is not None
+    return birth
+
+
 LOOKS: dict[str, Callable[[House, Desk, str], Awaitable[bool]]] = {
-    look.__name__: look for look in (flood, udp, link, socket_link, race, forged, frames, daemons, halted)
+    look.__name__: look
+    for look in (flood, udp, link, socket_link, race, forged, frames, daemons, halted, outlived, impostor)
 }
 
 if __name__ == "__main__":

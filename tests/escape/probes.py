@@ -112,12 +112,27 @@ found""",
     ),
     Probe(name="make a user namespace", code=f"{SYSCALL}{IN_A_CHILD}tried(lambda: done(libc.unshare(0x10000000)))"),
     Probe(
+        name="make a user namespace by clone or clone3",
+        code=f"""{SYSCALL}
+def made(number, *arguments):
+    pid = call(number, *arguments)
+    if pid == 0: os._exit(0)
+    return pid > 0 and os.waitpid(pid, 0)[0] == pid
+asked = (ctypes.c_uint64 * 11)(0x10000000, 0, 0, 0, 17)
+made(CLONE, 0x10000000 | 17, 0, 0, 0, 0) or made(435, asked, ctypes.sizeof(asked))""",
+    ),
+    Probe(
         name="mount a file system",
         code=f"{SYSCALL}{IN_A_CHILD}"
         "tried(lambda: done(libc.unshare(0x20000) or libc.mount(b'x', b'/tmp', b'tmpfs', 0, None)))",
     ),
     Probe(name="use the kernel's key rings", code=SYSCALL + "call(KEYCTL, 0, -3, 1) >= 0"),
     Probe(name="use io_uring", code=SYSCALL + "call(425, 0, None) < 0 and ctypes.get_errno() not in (1, 38)"),
+    Probe(
+        name="use BPF, perf events, userfaultfd or file handles",
+        code=SYSCALL
+        + "any(call(number, *[0] * 5) >= 0 or ctypes.get_errno() not in (1, 38) for number in FOR_THE_FEW)",
+    ),
     Probe(
         name="open a socket to the hypervisor",
         code="import socket; socket.socket(40, socket.SOCK_STREAM).close(); True",
@@ -168,6 +183,15 @@ def fill(folder):
 fill('/tmp') or fill('/dev/shm') or fill('/dev') or fill('/')""",
     ),
     Probe(
+        name="a disk bomb that goes off when its cell has ended",
+        alone=True,
+        code="""
+import subprocess
+filling = 'sleep 0.2; for i in $(seq 100); do head -c 1000000 /dev/zero > late$i; done; sleep 600'
+subprocess.Popen(['sh', '-c', filling], start_new_session=True)""",
+        by_host="outlived",
+    ),
+    Probe(
         name="an inode bomb",
         alone=True,
         code="""
@@ -204,6 +228,11 @@ True""",
     ),
     Probe(name="have the host follow a link in the workspace", code="os.symlink(CONFIG, 'report.txt')", by_host="link"),
     Probe(
+        name="have the host read by a hard link",
+        code="os.path.lexists('report.txt') and os.unlink('report.txt'); os.link(CONFIG, 'report.txt')",
+        by_host="link",
+    ),
+    Probe(
         name="have the host follow a link among its sockets",
         code="os.symlink(SOCKET, os.path.join(RUN, 's77'))",
         by_host="socket_link",
@@ -239,6 +268,32 @@ any([asked(f'CONNECT {host}:{TCP}') or asked(f'GET http://{host}:{TCP}/') for ho
         code="from subprocess import Popen; "
         "print(*(Popen(['sleep', '600'], start_new_session=True).pid for _ in range(5)))",
         by_host="daemons",
+    ),
+    Probe(
+        name="look into its own zygote",
+        code="""
+def opened(name, flags):
+    try: return os.close(os.open(f'/proc/{os.getppid()}/{name}', flags)) is None
+    except OSError: return False
+opened('mem', os.O_RDWR) or opened('fd/2', os.O_RDONLY)""",
+    ),
+    Probe(
+        name="take its host's place at the zygote",
+        alone=True,
+        code="""
+import socket
+line = socket.socket(socket.AF_UNIX)
+line.connect(os.path.join(RUN, 'z'))
+line.recv(1) != b''""",
+    ),
+    Probe(
+        name="take the zygote's place",
+        alone=True,
+        code="""
+import socket
+os.rename(os.path.join(RUN, 'z'), os.path.join(RUN, 'other'))
+kept = socket.socket(socket.AF_UNIX); kept.bind(os.path.join(RUN, 'z')); kept.listen()""",
+        by_host="impostor",
     ),
     Probe(
         name="halt its own zygote",

@@ -341,6 +341,21 @@ async def test_what_is_sent_again_because_storing_took_long_is_known(slack):
     assert inbox.texts == ["once"]
 
 
+async def test_after_one_that_could_not_be_stored_nothing_of_its_channel_is(slack):
+    told: list[str] = []
+
+    async def publish(fact):
+        if fact.text == "one":
+            raise ConnectionError("the broker is away")
+        told.append(fact.text)
+
+    slack.ana.says("one")
+    slack.ana.says("two")
+    with pytest.raises(ConnectionError):
+        await slack.medium().receive(publish, Inbox().keep)
+    assert told == []
+
+
 async def test_health_says_so_when_messages_are_not_stored(slack):
     async def hanging(_):
         await asyncio.Event().wait()

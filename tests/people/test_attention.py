@@ -44,6 +44,7 @@ async def test_who_does_not_belong_to_the_workspace_is_refused_also_where_strang
         await here.says(OWNER, "hello", outsider=True)
         await here.settled()
         assert len(here.model.requests) == 1, "a contact is one wherever they come from"
+        assert "a guest, or of another workspace" in here.notices[0]
         assert await here.told(STRANGER.user) == []
 
 

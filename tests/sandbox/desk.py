@@ -15,6 +15,7 @@ from actors.sandbox.isolation.hardened import Hardened
 from actors.sandbox.isolation.probe import probe
 from actors.sandbox.isolation.words import Network, Unavailable
 from actors.sandbox.words import CellCalled, CellDone, CellLost, Happening
+from actors.sandbox.zygote import Hold
 
 PATIENCE_SECONDS = 30.0
 POLL_SECONDS = 0.005
@@ -25,7 +26,8 @@ class Desk:
         self.told: list[Happening] = []
         self._news = asyncio.Event()
         self._count = 0
-        self.sandbox = Sandbox(directory, self._hear, **{"isolation": Bare(), **options})
+        hold = Hold(**{name: options.pop(name) for name in Hold.__struct_fields__ if name in options})
+        self.sandbox = Sandbox(directory, self._hear, **{"isolation": Bare(), "hold": hold, **options})
 
     def _hear(self, happening: Happening) -> None:
         self.told.append(happening)

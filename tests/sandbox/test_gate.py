@@ -13,6 +13,7 @@ from actors.sandbox.gate.exchange import wanted
 from actors.sandbox.gate.outside import Streams
 from actors.sandbox.gate.policy import Grant, Policy, Refused, is_public
 from actors.sandbox.gate.proxy import Proxy
+from tests.sandbox.test_hello import hello
 
 BYTES_MAX = 1 << 20
 PUBLIC = "93.184.216.34"
@@ -62,6 +63,7 @@ class Net:
             "ok.test.example": [[PUBLIC]],
             "keyed.test.example": [[PUBLIC]],
             "inside.test.example": [["127.0.0.1"]],
+            "xn--mnchen-3ya.test.example": [["10.0.0.1"]],
             "mixed.test.example": [[PUBLIC, "10.0.0.1", "93.184.216.35"]],
             "rebind.test.example": [[PUBLIC], ["127.0.0.1"]],
         }
@@ -83,8 +85,12 @@ class Net:
         return await self.connect(address, port)
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        self.heard.append(head)
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError:  # a tunnel that nothing came through
+            head = b""
+        else:
+            self.heard.append(head)
         if b" /endless " in head:
             with contextlib.suppress(OSError):
                 writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
@@ -174,7 +180,19 @@ async def test_an_allowed_host_is_reached_by_the_address_that_was_checked(proxy:
         "http://unknown.test.example/",
         "file:///etc/passwd",
         "gopher://127.0.0.1/",
+        "https://ok.test.example/",
+        "http:///ok.test.example/",
+        "//ok.test.example/",
         "/",
+        "http://0251.0376.0251.0376/",
+        "http://0xa9fea9fe/",
+        "http://[fe80::1%25eth0]/",
+        "http://10.0.0.1#.test.example/",
+        "http://10.0.0.1%2f.test.example/",
+        "http://ok.test.example\\@10.0.0.1/",
+        "http://ok.test.example%00.elsewhere.example/",
+        "http://ok.test.example:4300000000/",
+        "http://xn--mnchen-3ya.test.example/",
     ],
 )
 async def test_se05_everything_else_is_refused_without_a_connection(proxy: Path, net: Net, url: str) -> None:
@@ -234,6 +252,11 @@ async def test_se05_a_tunnel_is_held_to_the_same(proxy: Path, net: Net, target: 
         b"GET http://[/ HTTP/1.1\r\nHost: x\r\n\r\n",
         b"a b HTTP/1.1 c\r\n\r\n",
         b"\x16\x03\x01\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"CONNECT ok.test.example:443\r\nX: y HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET http://ok.test.example/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"POST http://ok.test.example/ HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+        b"POST http://ok.test.example/ HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\nhello",
     ],
 )
 async def test_what_is_no_request_is_refused(proxy: Path, net: Net, head: bytes) -> None:
@@ -241,10 +264,33 @@ async def test_what_is_no_request_is_refused(proxy: Path, net: Net, head: bytes)
     assert net.connected == []
 
 
-@pytest.mark.parametrize("target", ["a.example:443/x", "user@a.example:443", "/", "a.example:x"])
+@pytest.mark.parametrize("target", ["a.example:443/x", "a.example:443?x", "user@a.example:443", "/", "a.example:x"])
 def test_a_tunnel_is_to_a_host_and_a_port(target: str) -> None:
     with pytest.raises(Refused):
         wanted(h11.Request(method="CONNECT", target=target, headers=[("Host", "x")]))
+
+
+async def test_what_goes_on_is_for_the_host_that_was_checked_and_stays_http(proxy: Path, net: Net) -> None:
+    """Whatever `Host` says, and no other protocol by `Upgrade`."""
+    head = (
+        "GET http://ok.test.example./ HTTP/1.1\r\nHost: 169.254.169.254\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"
+    )
+    assert (await said(proxy, head)).endswith(b"hello")
+    assert net.heard == [b"GET / HTTP/1.1\r\nHost: ok.test.example\r\nConnection: close\r\n\r\n"]
+
+
+async def test_the_log_holds_nothing_that_a_terminal_would_obey(proxy: Path, net: Net) -> None:
+    reader, writer = await asyncio.open_unix_connection(proxy)
+    writer.write(
+        b"CONNECT ok.test.example:443 HTTP/1.1\r\nHost: x\r\n\r\n"
+        + hello("xx2J.test.example").replace(b"xx2J", b"\x1b[2J")
+    )
+    await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    log = (proxy.parent / "network.log").read_text()
+    assert "the TLS inside to ?[2j.test.example" in log
+    assert log.replace("\n", "").isprintable()
 
 
 async def test_a_second_request_behind_the_first_goes_nowhere(proxy: Path, net: Net) -> None:

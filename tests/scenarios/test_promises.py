@@ -10,7 +10,7 @@ from tests.scenarios.places import opened
 from tests.stage import QUICK
 from tests.staging.models import call, new_to_desk
 
-CLEO = '[[contacts]]\nname = "Cleo"\naddresses = ["{address}"]\n'
+CLEO = '[[contacts]]\nname = "Cleo"\naddresses = ["{address}", "telegram:99"]\n'
 NIGHT = Pace(quiet_seconds=0.1, progress_seconds=0.05, awake_seconds=0.0)
 
 
@@ -111,6 +111,7 @@ async def test_7_a_result_goes_elsewhere_if_they_say_so(plays):
         await hello.sees("Good morning")
         place.says("Book Rome, and tell me on Telegram.")
         await hello.sees("It is booked")
+        await place.sees("On it")
         assert place.seen() == ["On it"]
 
 
@@ -123,6 +124,15 @@ async def test_7_a_chat_is_opened_where_they_never_wrote(plays):
         place.says("and there?")
         await place.sees("Here too")
         assert stage.ana.on_telegram() == []
+
+
+async def test_7_where_a_bot_cannot_write_first_they_hear_why_where_they_are(plays):
+    async with plays() as (stage, place):
+        stage.desk.on("on Telegram").calls(call("send_message", text="Here", to="telegram:99"))
+        failed = stage.desk.told("a send failed", "press Start").replies("Please press Start there")
+        place.says("Answer me on Telegram.", "Cleo")
+        await place.sees("Please press Start there", "Cleo")
+        assert len(failed.requests) == 1
 
 
 async def test_8_a_private_thing_is_in_nobody_elses_request_or_message(plays):

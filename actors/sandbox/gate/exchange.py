@@ -93,8 +93,9 @@ def wanted(request: h11.Request) -> Wanted:
     if url.username is not None or url.password is not None:
         raise Refused("a name or a password in an address is not passed on")
     if method != "CONNECT" and url.scheme != "http":
-        raise Refused(f"{url.scheme or 'no scheme'}: only http and https are allowed")
-    if not host or (method == "CONNECT" and url.path):
+        hint = "https goes by CONNECT" if url.scheme == "https" else "only http and https are allowed"
+        raise Refused(f"{url.scheme or 'no scheme'}: {hint}")
+    if not host or (method == "CONNECT" and (url.path or url.query or url.fragment)):
         raise Refused("this is no request to a proxy")
     tls = method == "CONNECT"
     path = (url.path or "/") + (f"?{url.query}" if url.query else "")

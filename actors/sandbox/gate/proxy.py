@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 HEAD_SECONDS, CONNECT_SECONDS, TOTAL_SECONDS = 15.0, 15.0, 1800.0
 CONNECTIONS_MAX = 64
-LOG_BYTES = 1 << 20
+LOG_BYTES, LINE_CHARACTERS = 1 << 20, 500
 HTTPS = 443
 INTERNET = Internet()
 
@@ -213,7 +213,8 @@ class Proxy:
                 await end(far.writer)
 
     def _note(self, outcome: str, text: str) -> None:
-        line = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {outcome} {' '.join(text.split())}\n"
+        words = "".join(one if one.isprintable() else "?" for one in " ".join(text.split()))[:LINE_CHARACTERS]
+        line = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {outcome} {words}\n"
         with contextlib.suppress(OSError):
             if not self._log.exists() or self._log.stat().st_size < LOG_BYTES:
                 with self._log.open("a") as log:
