@@ -153,11 +153,11 @@ def _changed(known: Erased, subject: str, entries: list[Stored]) -> Changed:
     conversation = subject.removeprefix("log.lane.") if subject.startswith("log.lane.") else ""
     whole = known.is_whole(subject)
     trees = [*_trees(entries)]
-    steered = subject.startswith("log.act.") and known.speaks_in([tree for _, tree in trees])
+    told = subject.startswith("log.act.") and known.is_told_in([tree for _, tree in trees])
     kept, changed = set[int](), dict[int, bytes]()
     for stored, tree in trees:
         kept |= {one.sequence for one in stored}
-        new = known.blank(tree) if whole else known.written(tree, conversation, steered=steered)
+        new = known.blank(tree) if whole else known.written(tree, conversation, told=told)
         if new != tree:
             if snapshot_part(stored[0]) is not None and (found := kind_of(subject)):
                 decode(encode(new), found[1].frozen)

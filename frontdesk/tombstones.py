@@ -96,9 +96,9 @@ class Erased(msgspec.Struct):
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    def written(self, node: Any, conversation: str, *, steered: bool = False, key: str = "") -> Any:
-        """The same, with what is theirs blanked. `steered`: they spoke to the work of somebody else that this is about,
-        and so a summary of it goes too. `key` is the field that the node is the value of."""
+    def written(self, node: Any, conversation: str, *, told: bool = False, key: str = "") -> Any:
+        """The same, with what is theirs blanked. `told`: the work of somebody else that this is about heard their
+        words, and so a summary of it goes too. `key` is the field that the node is the value of."""
         if isinstance(node, str):
             return self._written_text(node, key)
         if isinstance(node, list):
@@ -106,12 +106,12 @@ class Erased(msgspec.Struct):
                 return [node[0], self.blank(node[1])]
             if is_ref(node):
                 return node
-            return [self.written(one, conversation, steered=steered, key=key) for one in node]
+            return [self.written(one, conversation, told=told, key=key) for one in node]
         if isinstance(node, dict):
             conversation = _where(node, conversation)
-            if self._goes(node, conversation) or (steered and _is_summary(node)):
+            if self._goes(node, conversation) or (told and _is_summary(node)):
                 return self.blank(node)
-            return {name: self.written(value, conversation, steered=steered, key=name) for name, value in node.items()}
+            return {name: self.written(value, conversation, told=told, key=name) for name, value in node.items()}
         return node
 
     def _written_text(self, text: str, key: str) -> str:
@@ -136,15 +136,18 @@ class Erased(msgspec.Struct):
             return {key: self.unquoted(value) for key, value in node.items()}
         return node
 
-    def speaks_in(self, node: Any) -> bool:
-        """Whether a word of theirs is in it."""
+    def is_told_in(self, trees: list[Any]) -> bool:
+        """Whether they speak in any of it, or are quoted: from there a model may have retold it in its own words."""
+        return self._speaks_in(trees) or any(self.unquoted(tree) != tree for tree in trees)
+
+    def _speaks_in(self, node: Any) -> bool:
         if isinstance(node, list):
-            return any(self.speaks_in(one) for one in node)
+            return any(self._speaks_in(one) for one in node)
         if not isinstance(node, dict):
             return False
         if self._is_theirs(node, "author") or self._is_theirs(node, "by"):
             return True
-        return any(self.speaks_in(one) for one in node.values())
+        return any(self._speaks_in(one) for one in node.values())
 
     def _goes(self, node: dict[str, Any], conversation: str) -> bool:
         if self._is_theirs(node, "author") or self._is_theirs(node, "by"):
@@ -153,8 +156,9 @@ class Erased(msgspec.Struct):
             return (conversation, node["turn"]) in self.turns
         if isinstance(action := node.get("action") or node.get("key"), str) and self.has_action(action):
             return True
-        if node.get("type") == "Summarised":
-            return any((one["medium"], one["user"]) == self.user for one in node.get("whose", ()))
+        if node.get("type") == "Summarised":  # one that quotes them may retell the rest of it
+            theirs = any((one["medium"], one["user"]) == self.user for one in node.get("whose", ()))
+            return theirs or self.quotes.without(node["text"]) != node["text"]
         if node.get("type") == "Recalled":
             return any(one in self.identities or self._is_post(one) for one in node.get("of", ()))
         if node.get("type") == "Posted":

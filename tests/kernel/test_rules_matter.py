@@ -122,7 +122,7 @@ SLOW: dict[str, Taken] = {
     ),
     "a refusal is told": taken(
         "actors.telling",
-        '            yield CommandRefused, {"command": ref, "verb": verb, "why": why}\n',
+        '            yield CommandRefused, {"command": ref, "verb": verb, "why": why, **whose}\n',
         "            pass\n",
     ),
     "an answer of code is known after a restart": taken(

@@ -17,7 +17,8 @@ from frontdesk.upkeep import views_file
 from gateway.addresses import Address
 from gateway.broker.sqlite import SqliteBroker
 from gateway.broker.sqlite_file import StoreUnusable
-from gateway.events import Person, Ref
+from gateway.events import Person, Ref, Start
+from gateway.folding import stamped
 from gateway.journal import Journal, fold_stored, publish
 from gateway.notes import Notes
 from gateway.record import encode
@@ -219,6 +220,32 @@ async def test_quotes_in_what_others_said_and_decided_go_and_their_own_words_sta
     assert SECRET.encode() not in after
     (theirs,) = [found.text for found in history.searched(path, OTHER) if found.who]
     assert theirs == f"Ana wrote: “(erased)”; mine is {OTHER}."
+
+
+async def test_a_summary_of_what_quotes_them_goes_whole_as_it_may_retell_them_in_other_words(tmp_path):
+    path = tmp_path / "store.db"
+    broker = SqliteBroker(path)
+    bo = Person(address=Address(medium="telegram", user="43"), name="Bo")
+    about_her = f"Ana wrote {SECRET}; she hides something."
+    summaries = {about_her: "p-c43", "Bo likes tea.": "p-c44"}
+    await broker.append("evt.medium.telegram-1", encode(said("42", f"My secret is {SECRET}, really.", 1)), msg_id="1")
+    for key, context in (("p-c43-a1", f"Ana wrote: my secret is {SECRET}, really."), ("p-c44-a1", "")):
+        same = {"ref": Ref("p-c43", 1, 0), "conversation": "p-c43", "action": key, "by": bo}
+        start = Start(**same, name="x", query="Look", context=context)
+        briefed = words.a.Briefed(start=start, through=1, at=words.START)
+        for entry in (briefed, words.a.Compacted(summary="hides it", through=1)):
+            await broker.append(f"log.act.{key}", stamped(1, "x", entry), msg_id="")
+    for text, lane in summaries.items():
+        summary = words.Summarised(first=1, through=1, text=text, at=words.START, whose=(bo.address,))
+        await broker.append(f"log.lane.{lane}", stamped(1, "x", summary), msg_id="")
+    await broker.close()
+    await erase(path, ANA)
+    broker = SqliteBroker(path)
+    left = {one.subject: one.data for one in await broker.read("log.>")}
+    await broker.close()
+    assert b"hides" not in left["log.act.p-c43-a1"] + left["log.lane.p-c43"]
+    assert b"hides it" in left["log.act.p-c44-a1"]
+    assert b"Bo likes tea." in left["log.lane.p-c44"]
 
 
 async def test_attachments_go_unless_somebody_else_has_them_too(tmp_path):
