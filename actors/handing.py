@@ -63,8 +63,10 @@ def beginning(data: bytes) -> str:
     text = data[:BEGINNING_BYTES].decode("utf-8-sig", "replace").rstrip("\ufffd")  # perhaps cut in a letter
     if "\ufffd" in text or any(not (letter.isprintable() or letter.isspace()) for letter in text):
         return ""
-    lines = [line[:BEGINNING_WIDTH] for line in text.splitlines() if line.strip()][:BEGINNING_LINES]
-    return "".join(f"\n    | {line}" for line in lines)
+    lines = [line for line in text.splitlines() if line.strip()]
+    shown = [line[:BEGINNING_WIDTH] for line in lines[:BEGINNING_LINES]]
+    more = ["…"] if shown != lines or len(data) > BEGINNING_BYTES else []
+    return "".join(f"\n    | {line}" for line in [*shown, *more])
 
 
 async def take(actor: "Actor", rpc: str, path: str, name: str) -> None:

@@ -6,7 +6,7 @@ Append-only as far as possible: an exchange is rendered once and never again, so
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from brain import past, reminding, schema, schema_words
+from brain import past, reminding, schema, schema_kinds
 from brain.contacts import Contact
 from brain.entries import Summarised
 from brain.quoting import indented
@@ -53,7 +53,7 @@ class Frame:
         place = SHARED if shared else _with(contact)
         self.instructions = f"{INSTRUCTIONS.format(assistant=assistant)}\n\nYou are speaking with {place}"
         if by_schema:
-            self.instructions = schema_words.system(assistant)
+            self.instructions = schema_kinds.system(assistant)
 
 
 def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *, sees: bool = True) -> Request:

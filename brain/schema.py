@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from brain.schema_doubt import SURE, chances
-from brain.schema_words import KINDS, NOT_SAID, SILENT, TELL, Item, items, messages, work_names
+from brain.schema_kinds import KINDS, NOT_SAID, SILENT, TELL
+from brain.schema_words import Item, items, messages, work_names
 from brain.tools import TEXT_OF, Legal
 from brain.turn import Turn
 from gateway.llm.model import Generation, RawCall, Request

@@ -37,7 +37,7 @@ EXAMPLES = (
     (
         "user",
         "[task from Eva] How heavy are the sweet things together?\n  [file: received-1/order.csv (text/csv, 2 KB)]\n"
-        "    | name,taste,kg\n    | honey,sweet,2\n    | salt,salty,1",
+        "    | name,taste,kg\n    | honey,sweet,2\n    | salt,salty,1\n    | …",
     ),
     (
         "assistant",
@@ -49,10 +49,7 @@ EXAMPLES = (
 )
 AGAIN = "You have run exactly this already; its result stands above. Give the answer that it is to the task."
 SAME_FAILURE = "You have run exactly this already, and it failed as above. Write it otherwise."
-UNRUN = (
-    "Nothing was run for this yet. If it takes computing or reading, write the Python now; if not, give the same "
-    "response again."
-)
+UNRUN = "Nothing was run for this yet. Work it out with Python: write the block now."
 FAILED = (
     "That code failed. Print what is really there, and write it otherwise; if it cannot be done at all, give the same "
     "response again."
@@ -97,7 +94,8 @@ class InText:
         objection, schema = _objection(made, request.messages)
         if not objection:
             return made
-        more = [{"role": "assistant", "content": generation.text}, {"role": "user", "content": objection}]
+        mine = [] if objection is UNRUN else [{"role": "assistant", "content": generation.text}]  # or it is repeated
+        more = [*mine, {"role": "user", "content": objection}]
         again = msgspec.structs.replace(asked, messages=[*asked.messages, *more], response_schema=schema)
         try:
             second = await self._model.generate(again, on_spent)

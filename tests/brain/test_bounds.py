@@ -18,7 +18,7 @@ from brain.turns import MAX_EVENTS, events
 from gateway.llm.history import fitted, healed, tokens_of
 from gateway.llm.model import Message
 from tests.brain.people import ANA, NOON, OWNER, Talk, frame
-from tests.servers.openai import broken_rule
+from tests.servers.openai_rules import broken_rule
 from tests.store import words
 
 FIXED_TOKENS = 1500

@@ -5,7 +5,8 @@ import pytest
 from gateway.llm.client import HelperModel
 from gateway.llm.model import ModelError, Token, Usage, parsed_arguments, said, tool_call
 from tests.llm.conftest import BY_LITELLM, DIRECT, Make, asking, tool
-from tests.servers.openai import Call, Cut, Error, Reply, ScriptedOpenAI, broken_rule, call
+from tests.servers.openai import Call, Cut, Error, Reply, ScriptedOpenAI, call
+from tests.servers.openai_rules import broken_rule
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -9,7 +9,8 @@ from gateway.llm.history import SHORTENED_CHARS_MIN, estimated_tokens, fitted, s
 from gateway.llm.model import ModelError, Request
 from tests.llm.conftest import DIRECT, KEY, Make
 from tests.llm.histories import SYSTEM, Message, made, result, said, user, valid_history
-from tests.servers.openai import CONTEXT_TOO_LONG, Reply, ScriptedOpenAI, broken_rule
+from tests.servers.openai import CONTEXT_TOO_LONG, Reply, ScriptedOpenAI
+from tests.servers.openai_rules import broken_rule
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

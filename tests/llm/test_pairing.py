@@ -10,7 +10,8 @@ from gateway.llm.history import OUTCOME_UNKNOWN, healed
 from gateway.llm.model import Request
 from tests.llm.conftest import DIRECT, Make
 from tests.llm.histories import Message, made, result, said, spoiled_history, user, valid_history
-from tests.servers.openai import Reply, ScriptedOpenAI, broken_rule
+from tests.servers.openai import Reply, ScriptedOpenAI
+from tests.servers.openai_rules import broken_rule
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -13,7 +13,7 @@ from tests.llm import rules
 from tests.llm.conftest import Make, tool
 from tests.llm.histories import Message, made, result, said, spoiled_history, user, valid_history
 from tests.llm.recorder import Recorder
-from tests.servers.openai import broken_rule
+from tests.servers.openai_rules import broken_rule
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

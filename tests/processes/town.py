@@ -21,7 +21,8 @@ from gateway.record import decode
 from mediums.local import wire
 from mediums.local.client import LocalClient
 from tests.servers.nats import NatsServer
-from tests.servers.openai import Call, Received, Reply, ScriptedOpenAI, call, text_of
+from tests.servers.openai import Call, Received, Reply, ScriptedOpenAI, call
+from tests.servers.openai_rules import text_of
 
 WAIT_SECONDS = 30.0  # on a machine that does much else
 TOKEN = "a-token-of-the-tests"

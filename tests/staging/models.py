@@ -16,7 +16,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Self
 
-from tests.servers.openai import Call, Cut, Error, Hold, Received, Reply, ScriptedOpenAI, Step, call, text_of
+from tests.servers.openai import Call, Cut, Error, Hold, Received, Reply, ScriptedOpenAI, Step, call
+from tests.servers.openai_rules import text_of
 from tests.staging.waiting import WAIT_SECONDS
 
 Decision = Callable[[Received], Step]
