@@ -10,7 +10,9 @@ from actors.sandbox.folder import Folder
 from actors.sandbox.quota import Quota
 
 BOUNDLESS = Quota(bytes=1 << 62, files=1 << 62)
-SLIP = 16  # what may come unseen while no cell runs: one part in so many of what may be kept
+# While no cell runs: what may come unseen, one part in so many of what may be kept; and after how long it is looked for
+# all the same, as others may have made room for what was written.
+SLIP, QUIET_SECONDS = 16, 15.0
 
 
 class Watch:
@@ -38,11 +40,12 @@ class Watch:
 
     async def _hold_to(self, quota: Quota) -> None:
         """What was written since all was well is removed with the sandbox, or no cell could run."""
-        well, pause, room = time.time(), quotas.CHECK_SECONDS, BOUNDLESS
+        well, pause, room, began = time.time(), quotas.CHECK_SECONDS, BOUNDLESS, 0.0
         while self._cells.running() or self._crew.lives:
             await asyncio.sleep(pause)
             left = await asyncio.to_thread(quotas.room, self._folder.workspace, self._crew.tmp())
-            if not self._cells.running() and not _has_shrunk(room, left, quota):
+            quiet = not self._cells.running() and time.time() - began < QUIET_SECONDS
+            if quiet and not _has_shrunk(room, left, quota):
                 room = Quota(bytes=max(room.bytes, left.bytes), files=max(room.files, left.files))
                 continue
             began, room = time.time(), left
