@@ -186,9 +186,11 @@ class Actor:
             await self._generating.next()
 
     async def _drain(self) -> None:
+        """A command waits for one happening at most: code can cause any number of them."""
+        await self._inbox.obey_all(self._obey)
         while (happening := self._inbox.next_happening()) is not None:
             await happenings.take(self, happening)
-        await self._inbox.obey_all(self._obey)
+            await self._inbox.obey_all(self._obey)
 
     async def drain_commands(self) -> bool:
         """What is durable in `cmd` already, though its delivery has not come yet. True if there was anything new."""
@@ -249,7 +251,7 @@ class Actor:
     async def _drain_beside(self) -> None:
         """What can be done while something is generated, because its model is shown nothing of it: all but the ends of
         jobs."""
-        while (happening := self._inbox.next_beside()) is not None:
+        while not self._inbox.has_steering and (happening := self._inbox.next_beside()) is not None:
             await happenings.take(self, happening)
         await self._inbox.obey_asks(self._obey)
 

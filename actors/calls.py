@@ -45,11 +45,11 @@ def shown(text: str) -> str:
 
 def within(text: str, bytes_max: int) -> str:
     """Shortened until it is no larger where it is stored."""
-    characters = len(text)
-    while len(encode(text)) > bytes_max:
-        characters = min(characters * 3 // 4, bytes_max)
-        text = shortened(text, characters)
-    return text
+    kept, characters = text, min(len(text), bytes_max)
+    while len(encode(kept)) > bytes_max:
+        characters = characters * 3 // 4
+        kept = shortened(text, characters)
+    return kept
 
 
 def words(what: str, text: str) -> str:

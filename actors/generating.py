@@ -69,7 +69,8 @@ class Generating:
         if generation is None:
             return
         actor.spent(generation.model, generation.usage)
-        entry = compaction.compacted(generation.text, actor.transcript.messages[:before], limit)
+        summary = "" if generation.cut else generation.text
+        entry = compaction.compacted(summary, actor.transcript.messages[:before], limit)
         if entry is not None:
             await actor.append(entry)
         self._compact_at = max(limit, int(compaction.size(actor.transcript.messages) * compaction.AGAIN_SHARE))

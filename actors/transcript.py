@@ -147,7 +147,10 @@ class Transcript:
             case Briefed(start=start, notes=notes, files=files):
                 self._verbatim.add(len(self.messages))
                 self._say(_brief(start, notes, files))
-            case Nudged(text=text) | SandboxLost(text=text) | Woken(text=text):
+            case Nudged(text=text, empty=empty, cut=cut):
+                self._say(text)
+                self.steps += empty or cut
+            case SandboxLost(text=text) | Woken(text=text):
                 self._say(text)
             case Generated():
                 self._generate(entry)

@@ -5,7 +5,6 @@ The crowd comes first: the peak of memory is that of this process until then, wi
 
 import asyncio
 import contextlib
-import gc
 import re
 import resource
 import socket
@@ -18,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from bench import ended
 from bench.figures import Figure, markdown
 from brain.contacts import Contact, Contacts
 from brain.entries import Decided, LaneEntry, Speak, Taken
@@ -25,6 +25,7 @@ from brain.hold import Pace
 from brain.manager import Manager
 from brain.state import LaneState
 from frontdesk.upkeep import views_file
+from gateway import stalls
 from gateway.addresses import Address, Route
 from gateway.broker.nats import JetStreamBroker
 from gateway.broker.protocol import Broker
@@ -228,7 +229,7 @@ async def conversations(folder: Path) -> list[Figure]:
 class Room:
     """A platform that takes everything at once."""
 
-    account, repeatable = "telegram-1", False
+    account, repeatable, may_come_back = "telegram-1", False, False
 
     def __init__(self) -> None:
         self.arrived: list[tuple[str, str]] = []
@@ -302,6 +303,8 @@ async def crowd(
             before = time.perf_counter()
             await asyncio.sleep(0.001)
             longest = max(longest, time.perf_counter() - before - 0.001)
+            for failed in (task for task in tasks if task.done()):
+                failed.result()
         took = time.perf_counter() - began
         for task in (*tasks, *saying):
             task.cancel()
@@ -358,6 +361,7 @@ async def figures(folder: Path) -> list[Figure]:
         Figure(what="an event of 100 publishers", value=1e6 / many, unit="us", bound=100, note=f"{many:,.0f}/s")
     )
     rows += await conversations(folder)
+    rows += await ended.figures(folder)
     killed = [await revived(folder) for _ in range(KILLS)]
     what = f"kill -9, new process, answered: the worst of {KILLS}"
     rows.append(Figure(what=what, value=max(killed), unit="s", bound=3, note=f"p50 {statistics.median(killed):.2f}"))
@@ -365,7 +369,7 @@ async def figures(folder: Path) -> list[Figure]:
 
 
 async def main() -> None:
-    gc.freeze()  # as the gateway does once it has started: a full collection of what was imported is a stall
+    stalls.keep_short()  # as the gateway does once it has started
     with tempfile.TemporaryDirectory(prefix="frontdesk-bench-") as name:
         print(markdown(await figures(Path(name))))
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from actors.bounds import means_no
-from actors.entries import Generated, JobStarted, Responded
+from actors.entries import Generated, Interjected, JobStarted, Notified, Responded
 from actors.workshop import Limits
 from gateway.events import (
     ActionAnswered,
@@ -95,12 +95,21 @@ async def test_a_text_that_was_cut_off_is_not_the_response(shop):
     assert "were cut off several times" in ended.text
 
 
+async def test_answers_that_are_none_in_turn_meet_the_bound_of_steps(tmp_path):
+    async with Shop(tmp_path, limits=Limits(max_steps=5)) as shop:
+        shop.model.on("February", *["", cut("Half")] * 9)
+        await shop.start("a1", "Do February")
+        assert "5 steps" in (await shop.fact("a1", ClarificationRequested)).text
+        assert len(shop.model.asked("February")) == 5
+
+
 async def test_what_is_larger_than_an_entry_stops_nothing(shop):
     many = [call("notify", text=f"{n}") for n in range(80)]
     shop.model.on("February", call("notify", text=LONG[:20_000]), many, HUGE)
     await shop.start("a1", "Do February")
     responded = await shop.fact("a1", ActionResponded)
-    assert "characters left out" in responded.text
+    assert responded.text.count("characters left out") == 1
+    assert 10_000 < len(responded.text) < 60_000
     calls = [len(one.calls) for one in await shop.log("a1") if isinstance(one, Generated)]
     assert calls == [1, 50, 0]
 
@@ -147,6 +156,18 @@ async def test_while_it_waits_for_its_model_only_a_word_makes_it_try_again(shop)
     assert len(shop.model.asked("February")) == 2
     await shop.interject("a1", "Try now")
     assert (await shop.fact("a1", ActionResponded)).text == "Done"
+
+
+async def test_a_word_does_not_wait_for_all_that_code_has_to_say(shop):
+    talks = "for n in range(400): primitives.notify(f'at {n}')"
+    shop.model.on("February", code(talks), "Never mind")
+    await shop.start("a1", "Do February")
+    await shop.entry("a1", Notified)
+    await shop.interject("a1", "Enough")
+    await shop.entry("a1", Interjected)
+    await shop.stop("a1")
+    await shop.phase("a1", "stopped")
+    assert sum(isinstance(one, Notified) for one in await shop.log("a1")) < 400
 
 
 @pytest.mark.parametrize(
