@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 Opens = Callable[[str, Parent], Awaitable["Actor"]]
+Settles = Callable[[str], Awaitable[None]]
 
 ASK_TRIES = 3
 
@@ -32,10 +33,11 @@ def own_voice(start: Start) -> Person:
 
 
 class Children:
-    """Of one actor. `opens` folds a child's journal and lets it run."""
+    """Of one actor. `opens` folds a child's journal and lets it run; `settles` waits until its broken loop has an end,
+    or raises Deposed."""
 
-    def __init__(self, opens: Opens) -> None:
-        self._opens = opens
+    def __init__(self, opens: Opens, settles: Settles) -> None:
+        self._opens, self._settles = opens, settles
         self._of: dict[str, Actor] = {}
 
     def works(self, job: str) -> bool:
@@ -175,10 +177,12 @@ class Children:
         self._of.pop(job, None)
 
     async def _tell(self, job: str, command: ActionCommand) -> None:
+        child = self._of[job]
         try:
-            await self._of[job].hear(command)
-        except (Gone, JournalClosed):
-            return  # it has ended: its end is on the way, or is told again when the tree is folded
+            await child.hear(command)
+        except (Gone, JournalClosed):  # it has ended: its end is on the way, or is told again when the tree is folded
+            if not child.transcript.ended:  # nothing more is heard here before that: this word is the one told again
+                await self._settles(child.key)
 
 
 def _passed_on(command: Interject | Pause | Resume | Stop, ref: Ref, key: str) -> Interject | Pause | Resume | Stop:

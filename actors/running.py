@@ -109,7 +109,7 @@ class Running:
     async def _open(self, key: str, parent: Parent | None, wanted: Callable[[], bool]) -> Actor:
         journal = Journal(self._broker, f"log.act.{key}", ActionState(key), ActionEntry, self._guard, self._worker)
         await journal.open()
-        children = Children(self._open_child)
+        children = Children(self._open_child, self._settled)
         actor = Actor(key, journal, self._work, children, parent, wanted=wanted, stirred=self._stirred)
         self.actors.add(actor)
         self._stirred()
@@ -139,6 +139,14 @@ class Running:
         finally:
             if self._is_running(child):
                 del self._children[child.key]
+
+    async def _settled(self, key: str) -> None:
+        """Until what became of a child is in its log. Raises Deposed if that may no longer be written here."""
+        if key in self._children:
+            running = self._children[key][1]
+            await asyncio.wait({running})
+            if not running.cancelled():
+                running.result()
 
     def _is_running(self, child: Actor) -> bool:
         """False once it was closed with its parent."""

@@ -98,6 +98,8 @@ async def seeds(folder: Path, numbers: Iterable[int]) -> tuple[int, list[str]]:
         dice = random.Random(number)
         knobs = Knobs(dice.random() < 0.5, dice.random() < 0.5, dice.choice((0.002, 0.01, 0.02)), seed=number)
         fault = replace(dice.choice(everywhere), mode=dice.choice(("crash", "crash", "lost", "late", "outage")))
+        if fault.mode == "late":  # what has arrived cannot be late
+            fault = replace(fault, when="before")
         fired, broken = await sweep(folder, knobs, [fault])
         total += fired
         failures += [f"seed {number} {knobs}: {text}" for text in broken]

@@ -10,6 +10,7 @@ from typing import Any
 
 from actors.supervisor import ActionHost
 from actors.workshop import Caller, Limits, Primitive, Workshop
+from gateway.broker.protocol import Deposed
 from gateway.broker.sqlite import SqliteBroker
 from gateway.events import Answer, Ask, Interject, Pause, Ref, Resume, Start, Stop
 from gateway.holding import Guard
@@ -155,7 +156,7 @@ class Tree:
         return ""
 
     async def _live(self) -> bool:
-        """True if it was killed."""
+        """True if it was killed or deposed: another life takes over."""
         self.raw = raw = SqliteBroker(self.path)
         gate = self._gate()
         lease = await raw.lease("actions", "one", 600.0)
@@ -169,9 +170,10 @@ class Tree:
             self.raw = None
             self._ending = asyncio.create_task(self._end(raw, gate, task))
             await asyncio.shield(self._ending)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not _deposed(error):
             raise error
-        return gate.dead
+        return gate.dead or error is not None
 
     async def _end(self, raw: SqliteBroker, gate: Gate, task: asyncio.Task[None]) -> None:
         await asyncio.gather(*self._sending)
@@ -230,6 +232,12 @@ class Tree:
     async def _reading(self) -> Reading:
         assert self.raw is not None
         return await Reading.of(self.raw)
+
+
+def _deposed(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_deposed, error.exceptions))
+    return isinstance(error, Deposed)
 
 
 async def _ended(task: asyncio.Task[None], gate: Gate) -> None:
