@@ -55,6 +55,8 @@ FAILED = (
     "response again."
 )
 LEFT_OUT = "Your response leaves out what was computed. Give it again, with the result itself in it."
+CHANGED = "\n(Do it again with that. The task was: {task})"
+TASK_CHARACTERS = 300
 ANSWER: dict[str, Any] = {
     "type": "object",
     "properties": {"answer": {"type": "string"}},
@@ -65,6 +67,7 @@ ANSWER: dict[str, Any] = {
 _BLOCK = re.compile(r"```(?:python|py)\b(.*?)(?:```(?=\s|\Z)|\Z)", re.DOTALL | re.IGNORECASE)
 _RAN = re.compile(r"cell\d+ ended: (ok|error)\b")
 _SAID = re.compile(r"\[(?!(paused|resumed)\])")  # so begins what a person says
+_TASK = re.compile(r"\[task from [^\]\n]*\] (.*?)(?:\n  \[file: |\n\n|\Z)", re.DOTALL)
 _WORDS = re.compile(r"\w+")
 _FENCED = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
 
@@ -200,8 +203,21 @@ def _written(messages: list[Message], tools: list[Tool]) -> list[Message]:
     return [
         {"role": "system", "content": told},
         *({"role": role, "content": text} for role, text in EXAMPLES),
-        *(one for message in messages[len(head) :] for one in _one(message)),
+        *_talk(messages[len(head) :]),
     ]
+
+
+def _talk(messages: list[Message]) -> list[Message]:
+    """With the task beside each word that changes it: a small model takes such a word alone for all that is wanted."""
+    task = ""
+    shown: list[Message] = []
+    for message in messages:
+        said = str(message.get("content"))
+        found = _TASK.match(said) if message["role"] == "user" else None
+        task = found[1][:TASK_CHARACTERS] if found else task
+        changes = message["role"] == "user" and not found and task and _SAID.match(said)
+        shown += _one({**message, "content": said + CHANGED.format(task=task)} if changes else message)
+    return shown
 
 
 def _one(message: Message) -> list[Message]:

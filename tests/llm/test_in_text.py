@@ -140,6 +140,18 @@ async def test_each_request_extends_the_last() -> None:
     assert not any("tool_calls" in message for message in shown[-1])
 
 
+async def test_the_task_stands_beside_the_words_that_change_it() -> None:
+    task = "[task from Ana] Add\n  the lines\n  [file: a.csv]\n    | 1\n\nNotes: none"
+    start: Message = {"role": "user", "content": task}
+    resumed: Message = {"role": "user", "content": "[resumed]"}
+    model = Answering("```python\nprint(3)\n```")
+    await made(model, [START[0], start, *DONE[2:], WORD, resumed])
+    told = [message["content"] for message in model.asked[0].messages[-5:]]
+    assert told[0] == task
+    assert told[3] == "[Ana] net, not gross\n(Do it again with that. The task was: Add\n  the lines)"
+    assert told[4] == "[resumed]"
+
+
 async def test_where_no_tool_may_be_called_the_answer_is_free() -> None:
     generation = await made(model := Answering("```python\nx\n```"), DONE, tool_choice="none")
     assert (generation.text, generation.calls) == ("```python\nx\n```", ())
