@@ -26,6 +26,7 @@ from gateway.llm.written_calls import written_calls
 from gateway.record import Record
 
 LONGEST_WAIT = timedelta(days=30)
+BROKE_OFF = "it broke off at the length that an answer may have. Say it again, shorter and whole."
 _FENCED = re.compile(r"```(?:\w+)?\s*\{.*?\}\s*```|<tool_call>.*?</tool_call>", re.DOTALL)
 _STEERING = re.compile(rf"(?:{'|'.join(ABOUT)}|answer_clarification)(?:_\w+__a\d+\w*)?$|(?:act|recall|remind|react)$")
 
@@ -73,7 +74,7 @@ def read(
             results.append("Done.")
     if text and not queries and not any(isinstance(decision, Speak | Wait) for decision in decisions):
         try:
-            decisions.insert(0, speak(text, {}, turn))
+            decisions.insert(0, _said(text, generation, turn))
         except Refusal as why:
             results.append(f"Not sent: {why}")
             refused = True
@@ -84,6 +85,13 @@ def read(
         refused=refused,
         queries=tuple(queries),
     )
+
+
+def _said(text: str, generation: Generation, turn: Turn) -> Speak:
+    """In plain words, beside calls or alone."""
+    if generation.cut and not generation.calls:
+        raise Refusal(BROKE_OFF)
+    return speak(text, {}, turn)
 
 
 def _written(text: str, by_name: dict[str, Legal]) -> tuple[str, tuple[RawCall, ...]]:

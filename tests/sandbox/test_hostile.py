@@ -13,7 +13,7 @@ from actors.sandbox.connection import UNREAD_BYTES_MAX, connect
 from actors.sandbox.folder import Folder
 from actors.sandbox.isolation.hardened import Hardened
 from actors.sandbox.isolation.words import Isolation
-from actors.sandbox.words import CellCalled, CellLost
+from actors.sandbox.words import CellCalled, CellDone, CellLost
 from tests.sandbox.conftest import MakeDesk
 from tests.sandbox.desk import Desk, alive, eventually, hardened
 from tests.sandbox.test_bounds import FIND
@@ -70,6 +70,7 @@ async def test_whatever_code_does_to_its_worker_its_end_is_told_and_the_session_
     assert (await desk.run("kept", stateful=True)).value == "42"
 
 
+OBSTINATE = "did not stop when it was interrupted"
 LEAVES = {
     "a signal without a name": ("import os; os.kill(os.getpid(), 40)", "signal 40"),
     "its line held open by what it has left": (
@@ -78,7 +79,18 @@ LEAVES = {
         "exit code 3",
     ),
     "its line cut, and going on": (f"{FIND}\nline.shutdown(2)\nwhile True: time.sleep(1)", "connection"),
-    "its thread on the line stopped": (f"{FIND}\nimport os\nos._exit = print\nline.close()\ntime.sleep(600)", ""),
+    "its thread on the line stopped": (
+        f"{FIND}\nimport os\nos._exit = print\nline.close()\ntime.sleep(600)",
+        "",
+    ),
+    "a loop that catches everything": (
+        "import time\nwhile True:\n    try: time.sleep(1)\n    except BaseException: pass",
+        OBSTINATE,
+    ),
+    "all signals blocked": (
+        "from signal import *\nimport time\npthread_sigmask(SIG_BLOCK, valid_signals())\nwhile True: time.sleep(1)",
+        OBSTINATE,
+    ),
 }
 
 
@@ -94,7 +106,7 @@ async def test_a_session_that_is_gone_or_cannot_be_heard_is_over(make_desk: Make
     zygote = Folder(desk.sandbox.workspace.parent).zygote()
     assert zygote is not None
     pid = processes.outside(zygote.pid, int(file.read_text())) or 0
-    if not why:
+    if why in ("", OBSTINATE):
         desk.sandbox.interrupt(cell)
     lost = await desk.end(cell)
     assert isinstance(lost, CellLost)
@@ -195,3 +207,13 @@ async def test_what_a_cell_leaves_running_is_held_to_the_quota_too(tmp_path: Pat
         assert (await desk.run("1", stateful=True)).value == "1"
     finally:
         await desk.sandbox.kill()
+
+
+async def test_a_process_may_call_itself_anything_and_stands_still_with_the_others(desk: Desk) -> None:
+    named = "import ctypes, time\nctypes.CDLL(None).prctl(15, b'\\xff) \\xfe (', 0, 0, 0)\nprint('named', flush=True)\n"
+    cell = await desk.begin(f"{named}time.sleep(600)")
+    await desk.output(cell, "named")
+    await desk.sandbox.suspend()
+    await desk.sandbox.resume()
+    desk.sandbox.interrupt(cell)
+    assert isinstance(await desk.end(cell), CellDone)

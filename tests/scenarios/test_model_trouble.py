@@ -2,7 +2,7 @@
 
 import pytest
 
-from brain import outage
+from brain import outage, reading
 from brain.hold import Pace
 from tests.servers.openai import CONTEXT_TOO_LONG
 from tests.stage import KEY
@@ -134,6 +134,17 @@ async def test_a_bad_call_is_refused_and_may_be_mended(stage, bad):
     await stage.ana.telegram("Book it.").sees("Where to?")
     assert rule.requests[1].messages[-1]["content"].startswith("Not done: ")
     assert stage.lane().actions_made == 0
+
+
+async def test_words_that_broke_off_at_their_length_are_not_said_half(stage):
+    rule = stage.desk.on("Tell").gives(Reply(text="Once upon a time the", finish="length")).replies("It ended well")
+    tale = stage.ana.telegram("Tell me.")
+    await tale.sees("It ended well")
+    assert tale.after() == ["It ended well"]
+    assert rule.requests[1].messages[-2:] == [
+        {"role": "assistant", "content": "Once upon a time the"},
+        {"role": "user", "content": f"Not sent: {reading.BROKE_OFF}"},
+    ]
 
 
 async def test_bad_calls_are_mended_twice_and_then_owned_up_to(stage):
