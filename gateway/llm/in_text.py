@@ -51,12 +51,12 @@ AGAIN = "You have run exactly this already; its result stands above. Give the an
 SAME_FAILURE = "You have run exactly this already, and it failed as above. Write it otherwise."
 UNRUN = "Nothing was run for this yet. Work it out with Python: write the block now."
 FAILED = (
-    "That code failed. Print what is really there, and write it otherwise; if it cannot be done at all, give the same "
-    "response again."
+    "That code failed. Print what is really there, and write it otherwise. If it cannot be done at all, say in plain "
+    "text why."
 )
-LEFT_OUT = "Your response leaves out what was computed. Give it again, with the result itself in it."
+LEFT_OUT = "Give the answer to the task with what was computed in it, which is: {printed}"
 CHANGED = "\n(Do it again with that. The task was: {task})"
-TASK_CHARACTERS = 300
+TASK_CHARACTERS = PRINTED_CHARACTERS = 300
 ANSWER: dict[str, Any] = {
     "type": "object",
     "properties": {"answer": {"type": "string"}},
@@ -97,8 +97,8 @@ class InText:
         objection, schema = _objection(made, request.messages)
         if not objection:
             return made
-        mine = [] if objection is UNRUN else [{"role": "assistant", "content": generation.text}]  # or it is repeated
-        more = [*mine, {"role": "user", "content": objection}]
+        wrote = [{"role": "assistant", "content": generation.text}] if made.calls else []  # a text would be repeated
+        more = [*wrote, {"role": "user", "content": objection}]
         again = msgspec.structs.replace(asked, messages=[*asked.messages, *more], response_schema=schema)
         try:
             second = await self._model.generate(again, on_spent)
@@ -147,7 +147,10 @@ def _objection(made: Generation, messages: list[Message]) -> tuple[str, dict[str
     last = list(ran.values())[-1]
     if _ended(last) == "error":
         return FAILED, None
-    return (LEFT_OUT, None) if _leaves_out(made.text, last) else ("", None)
+    printed = last.partition("\n")[2]
+    if _leaves_out(made.text, printed):
+        return LEFT_OUT.format(printed=printed[:PRINTED_CHARACTERS]), ANSWER
+    return "", None
 
 
 def _ended(result: str) -> str:
@@ -155,10 +158,10 @@ def _ended(result: str) -> str:
     return found[1] if found else ""
 
 
-def _leaves_out(text: str, result: str) -> bool:
+def _leaves_out(text: str, printed: str) -> bool:
     """Whether no word and no number of what code printed is in it."""
-    printed = set(_WORDS.findall(result.partition("\n")[2].lower()))
-    return bool(printed) and printed.isdisjoint(_WORDS.findall(text.lower()))
+    words = set(_WORDS.findall(printed.lower()))
+    return bool(words) and words.isdisjoint(_WORDS.findall(text.lower()))
 
 
 def _ran_since_the_last_word(messages: list[Message]) -> dict[str, str]:

@@ -101,7 +101,9 @@ async def test_it_does_not_give_up_at_the_first_failure() -> None:
 
 
 async def test_a_response_holds_what_was_computed() -> None:
-    assert (await made(Answering("They are added.", "It is 1."), DONE)).text == "It is 1."
+    model = Answering("They are added.", '{"answer": "It is 1."}')
+    assert (await made(model, DONE)).text == "It is 1."
+    assert model.asked[1].messages[-1]["content"].endswith("which is: 1")
 
 
 async def test_code_may_run_again_after_a_word_or_where_its_end_is_not_known() -> None:
