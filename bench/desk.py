@@ -11,8 +11,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.conversations import ANA, ROUTE, message, written
 from bench.figures import Figure, p, table
-from bench.store import ANA, GUARD, ROUTE, message, opened, written
+from bench.holding import GUARD, opened
 from brain.contacts import Contact, Contacts
 from brain.hold import Pace
 from brain.manager import Manager

@@ -9,23 +9,15 @@ from pathlib import Path
 from actors.entries import Briefed, Responded
 from actors.sharing import Alone
 from bench.figures import Figure
+from bench.holding import GUARD
 from gateway.broker.sqlite import SqliteBroker
-from gateway.clock import boot_seconds
 from gateway.events import Ref, Start
 from gateway.folding import Owned, Released, stamped
-from gateway.holding import Guard
 from gateway.journal import publish
 from tests.broker.acting import ANA, run_actions, told
 
 FEW, MANY = 10, 10_000
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-class Held:
-    deadline = boot_seconds() + 3600
-
-    async def renew(self) -> None: ...
-    async def release(self) -> None: ...
 
 
 def _start(key: str) -> Start:
@@ -57,7 +49,7 @@ async def _started(path: Path, actions: int) -> tuple[float, float]:
     broker = SqliteBroker(path)
     tracemalloc.start()
     began = time.perf_counter()
-    role = asyncio.create_task(run_actions(broker, Guard(Held()), "bench", Alone(broker), print))
+    role = asyncio.create_task(run_actions(broker, GUARD, "bench", Alone(broker), print))
     await publish(broker, "cmd.act.new", _start("new"), "new")
     while not (await told(broker, "new")).get("ended"):
         await asyncio.sleep(0.001)
@@ -74,6 +66,6 @@ async def figures(folder: Path) -> list[Figure]:
     many, more = await _started(folder / "many.db", MANY)
     return [
         Figure(what=f"start of the actors to a first action done, {FEW} ended ones", value=few * 1000, unit="ms"),
-        Figure(what=f"  {MANY:,} ended ones", value=many * 1000, unit="ms", bound=few * 1000 + 50),
+        Figure(what=f"  {MANY:,} ended ones", value=many * 1000, unit="ms", bound=few * 1000 + 100),
         Figure(what="  memory that it took", value=more, unit="MB", bound=less + 1, note=f"with {FEW}: {less:.1f}"),
     ]

@@ -4,85 +4,24 @@ The crowd comes first: the peak of memory is that of this process until then, wi
 """
 
 import asyncio
-import contextlib
-import re
 import resource
 import socket
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from bench import ended
+from bench.conversations import conversations
+from bench.crowd import crowd, shared
 from bench.figures import Figure, markdown
-from brain.contacts import Contact, Contacts
-from brain.entries import Decided, LaneEntry, Speak, Taken
-from brain.hold import Pace
-from brain.manager import Manager
-from brain.state import LaneState
-from frontdesk.upkeep import views_file
+from bench.holding import opened
 from gateway import stalls
-from gateway.addresses import Address, Route
-from gateway.broker.nats import JetStreamBroker
-from gateway.broker.protocol import Broker
-from gateway.broker.sqlite import SqliteBroker
-from gateway.clock import boot_seconds, utc_now
-from gateway.events import MessageReceived, Person, Ref, SendClosed
-from gateway.folding import Emitted, Folding, stamped
-from gateway.holding import Guard
-from gateway.keeping import Keeper
-from gateway.llm.model import Generation, OnSpent, Request
-from gateway.outbox import Outbox
-from gateway.record import encode
-from gateway.snapshots import Policy, cut
 from mediums.local import wire
 from mediums.local.client import LocalClient
-from tests.servers.nats import NatsServer
 
-ANA = Person(address=Address(medium="telegram", user="42"), name="Ana")
-ROUTE = Route(medium="telegram", account="telegram-1", place="42")
-SUBJECT = "log.lane.p-ana"
-BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
-TURNS = 150
 KILLS = 5
-
-
-class Held:
-    deadline = boot_seconds() + 3600
-
-    async def renew(self) -> None: ...
-    async def release(self) -> None: ...
-
-
-GUARD = Guard(Held())
-
-
-class Instant:
-    """A model that needs no time: what is left is ours."""
-
-    name = "instant"
-
-    async def generate(self, request: Request, on_spent: OnSpent | None = None) -> Generation:
-        return Generation(text="It is booked.", finish="stop", model=self.name)
-
-
-def message(n: int) -> MessageReceived:
-    return MessageReceived(
-        identity=f"telegram-1/message/42:{n}/0", route=ROUTE, author=ANA, text=f"And number {n}, please.", at=BEGAN
-    )
-
-
-@contextlib.asynccontextmanager
-async def opened(path: Path) -> AsyncIterator[SqliteBroker]:
-    broker = SqliteBroker(path)
-    try:
-        yield broker
-    finally:
-        await broker.close()
 
 
 async def latency(folder: Path) -> float:
@@ -118,201 +57,6 @@ async def rate(folder: Path, publishers: int = 100, each: int = 300) -> float:
         began = time.perf_counter()
         await asyncio.gather(*map(publish, range(publishers)))
         return publishers * each / (time.perf_counter() - began)
-
-
-async def written(path: Path, events: int) -> None:
-    """A conversation (message, decision, sent, …) as its holder and the keeper leave it, compacted by the policy."""
-    async with opened(path) as broker:
-        folding = Folding(LaneState("p-ana"), LaneEntry)
-        waiting: list[Any] = []
-
-        async def put(entry: Any) -> None:
-            data = stamped(1, "bench", entry)
-            folding.take(1, entry, len(data))
-            waiting.append(asyncio.ensure_future(broker.append(SUBJECT, data, msg_id="")))
-            if len(waiting) >= 500:
-                await asyncio.gather(*waiting)
-                waiting.clear()
-
-        for n in range(events // 3):
-            at = BEGAN + timedelta(minutes=n)
-            fact = message(n)
-            await put(Taken(event=fact, at=at))
-            said = Speak(route=ROUTE, text="It is booked.", answers=(fact.identity,))
-            await put(Decided(turn=n + 1, at=at, covers=(fact.identity,), decisions=(said,), model="instant"))
-            send = folding.state.outgoing[-1].ref
-            await put(Emitted(through=send))
-            closed = SendClosed(ref=Ref("out-telegram-1", n + 1, 0), conversation="p-ana", send=send, outcome="sent")
-            await put(Taken(event=closed, at=at, attention="keep"))
-            if folding.due(Policy()):
-                for part in cut(encode(folding.state.freeze())):
-                    await put(part)
-        await asyncio.gather(*waiting)
-        keeper = Keeper(broker, views_file(path), lag_seconds=0.01)
-        task = asyncio.create_task(keeper.run(GUARD))
-        await keeper.caught_up()
-        task.cancel()
-        await asyncio.wait({task})
-
-
-class Conversation:
-    """Open, and asked one thing at a time."""
-
-    start_seconds: float
-
-    def __init__(self, broker: SqliteBroker, said: int) -> None:
-        self.broker, self.said = broker, said
-        self.taken: list[float] = []  # seconds from a message to the command that answers it
-        self._answers: asyncio.Queue[float] = asyncio.Queue()
-
-    @contextlib.asynccontextmanager
-    async def open(self) -> AsyncIterator["Conversation"]:
-        began = time.perf_counter()
-        contacts = Contacts([Contact(key="ana", name="Ana", role="owner", addresses=(ANA.address,))])
-        manager = Manager(
-            self.broker,
-            GUARD,
-            "bench",
-            assistant="Frontdesk",
-            contacts=contacts,
-            model=Instant(),
-            tell=lambda account, signal: None,
-            operator=print,
-            now=utc_now,
-            pace=Pace(),
-        )
-        tasks = [asyncio.create_task(manager.run()), asyncio.create_task(self._hear())]
-        while not (lanes := manager.lanes()) or not lanes[0].journal.state.turns:
-            await asyncio.sleep(0.001)
-        self.start_seconds = time.perf_counter() - began
-        try:
-            yield self
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
-
-    async def _hear(self) -> None:
-        async for delivery in self.broker.consume("cmd.out.>", "bench"):
-            self._answers.put_nowait(time.perf_counter())
-            await delivery.ack()
-
-    async def turn(self) -> None:
-        self.said += 1
-        began = time.perf_counter()
-        await self.broker.append("evt.medium.telegram-1", encode(message(self.said)), msg_id=str(self.said))
-        self.taken.append(await self._answers.get() - began)
-
-
-async def conversations(folder: Path) -> list[Figure]:
-    """A short one and a long one, asked in turn, so that both meet the same disk."""
-    short, long = folder / "short.db", folder / "long.db"
-    await written(short, 100)
-    await written(long, 100_000)
-    async with (
-        opened(short) as one,
-        opened(long) as other,
-        Conversation(one, 100).open() as first,
-        Conversation(other, 100_000).open() as second,
-    ):
-        for _ in range(TURNS):
-            await first.turn()
-            await second.turn()
-    few, many = (statistics.median(each.taken[10:]) * 1000 for each in (first, second))
-    return [
-        Figure(what="start of a conversation of 100,000 events", value=second.start_seconds, unit="s", bound=2.0),
-        Figure(what="a turn at 100 events, p50", value=few, unit="ms"),
-        Figure(what="a turn at 100,000 events, p50", value=many, unit="ms", bound=1.2 * few, note="+ 20 %"),
-    ]
-
-
-class Room:
-    """A platform that takes everything at once."""
-
-    account, repeatable, may_come_back = "telegram-1", False, False
-
-    def __init__(self) -> None:
-        self.arrived: list[tuple[str, str]] = []
-
-    def split(self, text: str) -> tuple[str, ...]:
-        return (text,)
-
-    async def send(self, route: Route, text: str, key: str) -> None:
-        self.arrived.append((route.place, text))
-
-
-class Slow:
-    """A model of 100 ms that repeats what it heard."""
-
-    name = "slow"
-
-    async def generate(self, request: Request, on_spent: OnSpent | None = None) -> Generation:
-        await asyncio.sleep(0.1)
-        heard = re.findall(r"word-\d+-\d+", request.messages[-2]["content"])
-        return Generation(text=" ".join(heard), finish="stop", model=self.name)
-
-
-@contextlib.asynccontextmanager
-async def shared() -> AsyncIterator[JetStreamBroker]:
-    with NatsServer() as server:
-        broker = await JetStreamBroker.connect(server.url)
-        try:
-            yield broker
-        finally:
-            await broker.close()
-
-
-async def crowd(
-    making: contextlib.AbstractAsyncContextManager[Broker], folder: Path, chats: int = 50, each: int = 4
-) -> tuple[float, float]:
-    """Seconds until all are answered, and the longest stall of the event loop in ms meanwhile."""
-    async with making as broker:
-        people = [Address(medium="telegram", user=str(n)) for n in range(chats)]
-        contacts = Contacts(
-            [Contact(key=f"c{one.user}", name=one.user, role="member", addresses=(one,)) for one in people]
-        )
-        room = Room()
-        manager = Manager(
-            broker,
-            GUARD,
-            "bench",
-            assistant="Frontdesk",
-            contacts=contacts,
-            model=Slow(),
-            tell=lambda account, signal: None,
-            operator=print,
-            now=utc_now,
-            pace=Pace(),
-        )
-        keeper = Keeper(broker, views_file(folder / "crowd.db"))
-        works = [manager.run(), Outbox(broker, room, GUARD, "bench").run(), keeper.run(GUARD)]
-        tasks = [asyncio.create_task(work) for work in works]
-        began = time.perf_counter()
-
-        async def say(who: Address, n: int) -> None:
-            route = Route(medium="telegram", account="telegram-1", place=who.user)
-            author = Person(address=who, name=who.user)
-            identity = f"telegram-1/message/{who.user}:{n}/0"
-            word = f"word-{who.user}-{n}."
-            fact = MessageReceived(identity=identity, route=route, author=author, text=word, at=BEGAN)
-            await broker.append("evt.medium.telegram-1", encode(fact), msg_id=identity)
-
-        saying = [asyncio.create_task(say(who, n)) for n in range(each) for who in people]
-        longest = 0.0
-        while sum(text.count("word-") for _, text in room.arrived) < chats * each:
-            before = time.perf_counter()
-            await asyncio.sleep(0.001)
-            longest = max(longest, time.perf_counter() - before - 0.001)
-            for failed in (task for task in tasks if task.done()):
-                failed.result()
-        took = time.perf_counter() - began
-        for task in (*tasks, *saying):
-            task.cancel()
-        await asyncio.wait(tasks)
-        words = sorted(word for _, text in room.arrived for word in text.split())
-        assert words == sorted({*words}), "answered twice"
-        assert all(word.split("-")[1] == place for place, text in room.arrived for word in text.split()), "misrouted"
-        return took, longest * 1000
 
 
 async def revived(folder: Path) -> float:

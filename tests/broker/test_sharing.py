@@ -113,7 +113,8 @@ async def test_each_command_is_taken_once_and_in_order_whoever_dies(servers, pre
         for process in living:
             await process.stop()
     for key in keys:
-        assert await told(mine, key) == {"ended": 1, "answered 3": 1, "answered 5": 1, "answered 7": 1}
+        ends = {what: times for what, times in (await told(mine, key)).items() if what != "responded"}
+        assert ends == {"ended": 1, "answered 3": 1, "answered 5": 1, "answered 7": 1}
         assert await taken(mine, key) == [1, 2, 3, 4, 5, 6, 7]
     assert [process.wrong for process in living] == [[], []]
     assert not any(claim.alive for claim in (await mine.claims()).values())
