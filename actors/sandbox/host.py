@@ -25,6 +25,7 @@ from actors.sandbox.isolation.words import Isolation, Launch
 from actors.sandbox.stubs import STUBS, Stub
 from actors.sandbox.watch import Watch
 from actors.sandbox.words import Attached, Happening, Kept, Lost, Name, Restored
+from actors.sandbox.worker import whole
 from actors.sandbox.zygote import Hold, SandboxFailed, Setting
 
 FRESH_CHARACTERS = 20_000
@@ -150,10 +151,13 @@ class Sandbox:
             self._soon(self._stop(known))
 
     def fresh(self, cell: str, limit: int = FRESH_CHARACTERS) -> str:
-        """Output that this has not returned before, at most `limit` characters of it: its beginning and its end."""
+        """Output that this has not returned before, at most `limit` characters of it: its beginning and its end, and
+        where all of it is, if that is more."""
         if (known := self._cells.get(cell)) is None:
             return ""
         text = known.output.since(known.output.shown, limit)
+        if known.output.end - known.output.shown > limit and known.output.end > whole.SHOWN_CHARACTERS:
+            text += whole.where(f"{cell}.txt")
         known.output.shown = max(known.output.shown, known.output.end)
         return text
 

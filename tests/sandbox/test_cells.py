@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from actors.sandbox.isolation.bare import Bare
 from actors.sandbox.isolation.probe import PREFERRED_PYTHON
 from actors.sandbox.words import CellDone, CellLost, Name
+from actors.sandbox.worker import whole
 from tests.sandbox.desk import Desk
 
 
@@ -84,15 +86,36 @@ async def test_long_output_keeps_its_beginning_and_its_end(desk: Desk) -> None:
     await desk.end(cell := await desk.begin("print('start', '.' * 3_000_000, 'finish', end='')"))
     text = desk.sandbox.fresh(cell, 1_000)
     assert text.startswith("start ...")
-    assert text.endswith("... finish")
+    assert text.endswith(f"... finish\n(All of it, up to 16 MB: .output/{cell}.txt)")
     assert "\n… 2999013 characters left out …\n" in text
-    assert len(text) < 1_100
+    assert len(text) < 1_200
+    assert (
+        await desk.run(f"open('.output/{cell}.txt').read() == 'start ' + '.' * 3_000_000 + ' finish'")
+    ).value == "True"
+
+
+async def test_of_all_long_output_the_newest_is_kept_and_no_more_than_is_bearable(desk: Desk) -> None:
+    for _ in range(whole.FILES_MAX + 1):
+        await desk.end(cell := await desk.begin("print('.' * 20_000)"))
+    await desk.end(cell := await desk.begin("for _ in range(20): print('é' * 1_000_000)"))
+    assert desk.sandbox.fresh(cell).endswith(f".output/{cell}.txt)")
+    sizes = (await desk.run("import os; [os.path.getsize(f'.output/{one}') for one in os.listdir('.output')]")).value
+    assert sorted(map(int, sizes.strip("[]").split(", "))) == [20_001] * 7 + [whole.FILE_BYTES]
+
+
+async def test_output_that_cannot_be_kept_is_shown_all_the_same(desk: Desk) -> None:
+    await desk.run("open('.output', 'w').close()")
+    await desk.end(cell := await desk.begin("print('a' * 30_000); 'b' * 30_000"))
+    assert "10001 characters left out" in desk.sandbox.fresh(cell)
 
 
 async def test_a_long_value_is_cut_in_its_middle(desk: Desk) -> None:
     value = (await desk.run("'a' * 1_000_000")).value
     assert len(value) < 20_000
     assert "characters left out" in value
+    path = re.search(r"All of it, up to 16 MB: (.*)\)$", value)
+    assert path is not None
+    assert (await desk.run(f"open({path[1]!r}).read() == repr('a' * 1_000_000)")).value == "True"
 
 
 async def test_what_is_no_text_does_not_stop_the_output(desk: Desk) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from .outbox import Outbox
 from .system import comes_from_outside
+from .whole import WholeOutput
 from .wire import Fields, Frame, Peer, checked, pack
 
 READ_BYTES = 1 << 16
@@ -61,6 +62,8 @@ class Link(threading.Thread):
         self._namespaced = namespaced
         self._peer: Peer | None = None
         self._outbox = Outbox()
+        self._workspace = os.getcwd()
+        self._whole: WholeOutput | None = None  # of the cell that runs
         self._mail: queue.SimpleQueue[tuple[str, bytes, bool]] = queue.SimpleQueue()
         self._woken, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
@@ -174,7 +177,9 @@ class Link(threading.Thread):
             left = self._written()
             while left > 0:
                 left -= self._read_output(min(left, READ_BYTES))
-            self._outbox.write(self._decode(b"", True))
+            self._write(self._decode(b"", True))
+            if self._whole is not None:
+                self._whole.close()
             self._outbox.finish(key, frame)
 
     def _written(self) -> int:
@@ -184,8 +189,13 @@ class Link(threading.Thread):
 
     def _read_output(self, limit: int) -> int:
         data = os.read(self._output, limit)
-        self._outbox.write(self._decode(data))
+        self._write(self._decode(data))
         return len(data)
+
+    def _write(self, text: str) -> None:
+        self._outbox.write(text)
+        if self._whole is not None:
+            self._whole.write(text)
 
     def _read_peer(self) -> None:
         if self._peer is None:
@@ -228,6 +238,7 @@ class Link(threading.Thread):
             self._outbox.keep(f"done {cell}", pack({"t": "done", "cell": cell, "status": "error", "value": refusal}))
             return
         self._outbox.begin(cell)
+        self._whole = WholeOutput(self._workspace, cell)
         listener.begin(cell, code)
 
     def _recorded(self, cell: str, shown: int) -> None:

@@ -27,6 +27,7 @@ from .primitives import Call, OutcomeUnknown, Primitives, RemoteError
 from .switchboard import Switchboard
 from .tracebacks import CELL_FILE, describe, file_of, remember, said
 from .values import kind_of, open_figures, shown
+from .whole import kept
 from .wire import pack
 
 NAMES_MAX = 1_000
@@ -146,7 +147,7 @@ class Runner:
                 if isinstance(value, Call):
                     value = value.result()
                 self._switchboard.settle(self._cell, kept_too=not self._stateful)
-                text = shown(value)
+                text = shown(value, partial(kept, self._folder, f"{self._cell}.value"))
                 for line in open_figures():
                     print(line)  # noqa: T201 - part of the cell's output
             return "ok", text

@@ -5,6 +5,7 @@ Known by their looks, not imported: a figure can save itself, a picture too, a t
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from .output import shorten
@@ -16,8 +17,8 @@ PICTURES_MAX = 20  # of one cell
 FILES_MAX = 10_000
 
 
-def shown(value: Any) -> str:
-    """At most 16,000 characters; "" for None."""
+def shown(value: Any, keep: Callable[[str], str]) -> str:
+    """At most 16,000 characters; if it is more, `keep` puts all of it somewhere and says where. "" for None."""
     if value is None:
         return ""
     home = type(value).__module__.partition(".")[0]
@@ -30,7 +31,8 @@ def shown(value: Any) -> str:
         return _saved(value)
     if home == "pandas" and hasattr(value, "to_string"):
         return clean(shorten(_table(value), VALUE_CHARACTERS))
-    return clean(shorten(repr(value), VALUE_CHARACTERS))
+    text = repr(value)
+    return clean(shorten(text, VALUE_CHARACTERS) + (keep(text) if len(text) > VALUE_CHARACTERS else ""))
 
 
 def kind_of(value: Any) -> str:
