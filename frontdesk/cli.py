@@ -235,7 +235,7 @@ def backup(config: Path | None, file: Path) -> None:
         written = upkeep.backup(_settings(config), file)
     except (BrokerUnusable, OSError) as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"Written and checked: {', '.join(map(str, written))}. To restore, see README.")
+    click.echo(f"Written and checked: {', '.join(map(str, written))}. To restore, see docs/store.md.")
 
 
 @main.command()
