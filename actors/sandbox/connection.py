@@ -20,6 +20,8 @@ from actors.sandbox.frames import Frame, NotAFrame, pack, read
 
 UNREAD_BYTES_MAX = 32 << 20  # two frames of the largest kind
 NAME = re.compile(r"[a-z]\d{0,9}")
+TRIES, PAUSE_SECONDS = 100, 0.02
+NOBODY = 0
 
 T = TypeVar("T")
 
@@ -87,13 +89,24 @@ async def connect(run: Path, name: str, listener: int) -> tuple[asyncio.StreamRe
     try:
         if not stat.S_ISSOCK(os.fstat(door).st_mode):
             raise ConnectionRefusedError(f"{name} is no socket")
-        streams = await asyncio.open_unix_connection(f"/proc/self/fd/{door}")
+        streams = await _opened(f"/proc/self/fd/{door}")
     finally:
         os.close(door)
     if _listener(streams[1]) != listener:
         streams[1].close()
         raise ConnectionRefusedError(f"{name} is somebody else's")
     return streams
+
+
+async def _opened(path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Where too many wait to be accepted, asyncio takes the system's "not now" for a connection without another end."""
+    for _ in range(TRIES):
+        streams = await asyncio.open_unix_connection(path)
+        if _listener(streams[1]) != NOBODY:
+            return streams
+        streams[1].close()
+        await asyncio.sleep(PAUSE_SECONDS)
+    raise ConnectionRefusedError("too many wait there already")
 
 
 def _listener(writer: asyncio.StreamWriter) -> int:

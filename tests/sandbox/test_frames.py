@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import json
+import os
 import random
+import socket
 from pathlib import Path
 
 import pytest
@@ -75,6 +77,24 @@ async def test_a_frame_that_is_too_long_is_refused_before_it_is_read() -> None:
     reader.feed_data(HEADER.pack(FRAME_BYTES_MAX + 1))
     with pytest.raises(NotAFrame, match="more than"):
         await asyncio.wait_for(read(reader, from_session), 5)
+
+
+async def test_a_connection_waits_until_there_is_room_for_it(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as door, contextlib.ExitStack() as others:
+        door.bind(str(tmp_path / "z"))
+        door.listen(0)
+        first = others.enter_context(socket.socket(socket.AF_UNIX))
+        first.connect(str(tmp_path / "z"))
+        connecting = asyncio.create_task(connect(tmp_path, "z", os.getpid()))
+        await asyncio.sleep(0)
+        others.enter_context(door.accept()[0])
+        _, writer = await connecting
+        heard = others.enter_context(door.accept()[0])
+        writer.write(b"here")
+        await writer.drain()
+        assert heard.recv(4) == b"here"
+        writer.close()
+        await writer.wait_closed()
 
 
 async def test_a_worker_that_hears_anything_goes_on_for_its_host(make_desk: MakeDesk, tmp_path: Path) -> None:
