@@ -21,7 +21,7 @@ demo: .venv/.run
 	@.venv/bin/frontdesk demo
 
 test: .venv/.dev
-	.venv/bin/python -m pytest -n 3 -m "not soak"
+	.venv/bin/python -m pytest -n 3 --dist worksteal -m "not soak"
 
 lint: .venv/.dev
 	.venv/bin/ruff format --check .

@@ -22,7 +22,7 @@ SHORT = replace(KNOBS, short=True)
 SHARES = 3  # of the suite, so that all its processes have some
 ALWAYS = ("append", "send", "ack")
 MOST_UNREACHED = 0.3  # of the faults: a run differs from the one that was counted, on a busy machine more
-EVERY = {"crash": 120, "lost": 120, "late": 60}
+EVERY = {"lost": 120, "late": 60}
 AT_ONCE, SHORT_AT_ONCE = 6, 24  # most of a short run waits for the leases of the dead
 
 

@@ -37,6 +37,7 @@ def run(column: str) -> dict[str, str]:
     )
     if ended.returncode:
         raise RuntimeError(ended.stderr[-4000:])
+    sys.stderr.write(ended.stderr)
     found: dict[str, str] = json.loads(ended.stdout)
     return found
 
