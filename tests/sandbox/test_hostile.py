@@ -70,6 +70,7 @@ async def test_whatever_code_does_to_its_worker_its_end_is_told_and_the_session_
     assert (await desk.run("kept", stateful=True)).value == "42"
 
 
+THERE = "open('there', 'w').close()"  # where it will not stop
 OBSTINATE = "did not stop when it was interrupted"
 LEAVES = {
     "a signal without a name": ("import os; os.kill(os.getpid(), 40)", "signal 40"),
@@ -80,15 +81,16 @@ LEAVES = {
     ),
     "its line cut, and going on": (f"{FIND}\nline.shutdown(2)\nwhile True: time.sleep(1)", "connection"),
     "its thread on the line stopped": (
-        f"{FIND}\nimport os\nos._exit = print\nline.close()\ntime.sleep(600)",
+        f"{FIND}\nimport os\nos._exit = print\nline.close()\n{THERE}\ntime.sleep(600)",
         "",
     ),
     "a loop that catches everything": (
-        "import time\nwhile True:\n    try: time.sleep(1)\n    except BaseException: pass",
+        f"import time\nwhile True:\n    try:\n        {THERE}\n        time.sleep(1)\n    except BaseException: pass",
         OBSTINATE,
     ),
     "all signals blocked": (
-        "from signal import *\nimport time\npthread_sigmask(SIG_BLOCK, valid_signals())\nwhile True: time.sleep(1)",
+        "from signal import *\nimport time\npthread_sigmask(SIG_BLOCK, valid_signals())\n"
+        f"{THERE}\nwhile True: time.sleep(1)",
         OBSTINATE,
     ),
 }
@@ -107,6 +109,7 @@ async def test_a_session_that_is_gone_or_cannot_be_heard_is_over(make_desk: Make
     assert zygote is not None
     pid = processes.outside(zygote.pid, int(file.read_text())) or 0
     if why in ("", OBSTINATE):
+        await eventually((desk.sandbox.workspace / "there").exists)
         desk.sandbox.interrupt(cell)
     lost = await desk.end(cell)
     assert isinstance(lost, CellLost)
