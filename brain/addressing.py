@@ -7,6 +7,7 @@ from brain.arguments import MAX_TEXT, Refusal
 from brain.entries import React, Speak
 from brain.parts import Heard
 from brain.rights import Rights
+from brain.telling import without_events
 from brain.tools import REACTS
 from brain.turn import Turn
 from gateway.addresses import Address, Route
@@ -30,7 +31,9 @@ def speak(text: str, how: dict[str, Any], turn: Turn) -> Speak:
         route = _one_route(heard, turn)
     answers = tuple(identity_of(item.fact) for item in heard)
     attached = files.named(how.get("attach", ()), turn.state)
-    by_tool = bool(how)
+    by_tool, text = bool(how), without_events(text)
+    if not (text or attached):
+        raise Refusal("there are no words in it")
     return Speak(route=route, text=whole_text(text)[:MAX_TEXT], answers=answers, by_tool=by_tool, files=attached)
 
 

@@ -34,6 +34,8 @@ def checked(call: RawCall, tool: Legal) -> dict[str, Any]:
                 raise Refusal(f"{tool.name} needs {name}")
             continue
         wanted = bool if name == "persist" else str
+        if wanted is bool:
+            value = {"true": True, "false": False}.get(str(value).lower(), value)
         if not isinstance(value, wanted):
             raise Refusal(f"{name} of {tool.name} must be a {'boolean' if wanted is bool else 'string'}")
         if name in tool.choices and value not in tool.choices[name]:
@@ -44,6 +46,8 @@ def checked(call: RawCall, tool: Legal) -> dict[str, Any]:
 
 def _list(name: str, value: Any, tool: Legal) -> tuple[str, ...]:
     values = [value] if isinstance(value, str) else value
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        values = [one.strip(" \"'") for one in value.strip(" []").split(",")]
     if not (isinstance(values, list) and all(isinstance(one, str) for one in values)):
         raise Refusal(f'{name} of {tool.name} must be a list of references, as in ["f1"]')
     return tuple(one for one in values if one)

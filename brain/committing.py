@@ -28,7 +28,7 @@ def decide(state: "LaneState", decided: Decided) -> None:
         state.outage = decided.by == "outage"
     _settle(state, decided)
     waits = [one for one in decided.decisions if isinstance(one, Wait) and one.until is not None]
-    if decided.by != "control":  # what code answers beside it is no turn of the model
+    if decided.by not in ("control", "cap"):  # what code does beside it is no turn of the model
         state.timer = Timer(decided.turn, waits[-1].until, waits[-1].reason) if waits and waits[-1].until else None
     if decided.by == "control":
         state.interrupts += 1  # a generation that runs meanwhile must see what was steered

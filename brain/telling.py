@@ -3,6 +3,7 @@
 Lines that people's texts bring are indented, so that no text from outside can look like an event.
 """
 
+import re
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -34,6 +35,12 @@ PASTE_SECONDS = 3.0
 BEFORE_SHOWN = 300
 EVENTS_CHARACTERS = 60_000  # of one turn
 TEXT_LEAST = 300
+_HEADING = r"\[m\d+(?: · [^\]\n]*)?\]:?"
+_BEGINS = re.compile(rf"\s*(?:{_HEADING}\s*)+")
+_EVENT = re.compile(
+    r"^(?:\[m\d+ · [^\]\n]* · [^\]\n]*\]|\[[ae]\w+ \S+ [a-z]+[^\]\n]* · \w{3} \d\d [^\]\n]*\]|\(State at )",
+    re.MULTILINE,
+)
 
 
 def events_text(heard: list[Heard] | tuple[Heard, ...], state: LaneState, zone: ZoneInfo) -> str:
@@ -50,6 +57,15 @@ def events_text(heard: list[Heard] | tuple[Heard, ...], state: LaneState, zone: 
     if sum(min(len(text), TEXT_SHOWN) for text in texts) > EVENTS_CHARACTERS:
         bound = max(TEXT_LEAST, EVENTS_CHARACTERS // len(texts))
     return "\n".join(line(paste[0], state, zone, _joined(paste), bound) for paste in pastes)
+
+
+def without_events(said: str) -> str:
+    """What a model says, without the lines of this kind that it has imitated: the heading of a message before its own
+    words, and what it thinks will happen after them."""
+    if found := _BEGINS.match(said):
+        said = said[found.end() :]
+    found = _EVENT.search(said)
+    return (said[: found.start()] if found else said).strip()
 
 
 def _is_one_voice(before: Heard, after: Heard) -> bool:

@@ -19,9 +19,10 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 def event(delta: dict[str, Any], finish: str | None = None) -> bytes:
-    return b"data: %b\n\n" % json.dumps(
-        {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}, ensure_ascii=False
-    ).encode()
+    return (
+        b"data: %b\n\n"
+        % json.dumps({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}, ensure_ascii=False).encode()
+    )
 
 
 SAID = event({"content": "Grüße"}) + event({}, "stop")
@@ -89,10 +90,10 @@ async def test_lm03_what_broke_off_stays_so_whatever_is_said_afterwards(
 async def test_signs_of_life_alone_are_no_answer(server: ScriptedOpenAI) -> None:
     server.script([Raw([event({"content": "Well,"})], stays=True)])
     provider = OpenAIProvider(silence_seconds=0.1)
+    attempt = Attempt(Endpoint(name=DIRECT, api_base=server.base_url, api_key=KEY), asking())
     try:
         with pytest.raises(ModelError) as failed:
-            endpoint = Endpoint(name=DIRECT, api_base=server.base_url, api_key=KEY)
-            await asyncio.wait_for(provider.generate(Attempt(endpoint, asking())), 10)
+            await asyncio.wait_for(provider.generate(attempt), 10)
     finally:
         await provider.close()
     assert failed.value.kind == "stream_cut"
@@ -110,7 +111,11 @@ CALLS: dict[str, tuple[list[list[dict[str, Any]]], list[tuple[str, Any]]]] = {
     "two in a chunk, nothing to tell them by": ([[piece("act", {"query": "a"}), piece("act", {"query": "b"})]], [A, B]),
     "the same in two chunks": ([[piece("act", '{"query":"a"}')], [piece("act", '{"query":"b"}')]], [A, B]),
     "one index, no ids": (
-        [[piece("act", '{"query":"a"}', index=0)], [piece("act", '{"query":', index=0)], [piece(None, '"b"}', index=0)]],
+        [
+            [piece("act", '{"query":"a"}', index=0)],
+            [piece("act", '{"query":', index=0)],
+            [piece(None, '"b"}', index=0)],
+        ],
         [A, B],
     ),
     "an index that rises with each piece": (
@@ -153,7 +158,8 @@ async def test_a_call_in_odd_pieces_is_put_together(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["functions.stop_rome__a1", "default_api:Stop_Rome__a1", "stop_rome__a1<|channel|>commentary", " stop-rome__a1"]
+    "name",
+    ["functions.stop_rome__a1", "default_api:Stop_Rome__a1", "stop_rome__a1<|channel|>commentary", " stop-rome__a1"],
 )
 async def test_a_tool_is_known_by_its_name_in_other_clothes(name: str) -> None:
     assert meant(name, ["stop_oslo__a1", "stop_rome__a1"]) == "stop_rome__a1"

@@ -1,0 +1,37 @@
+"""What a model will never answer, and what nobody asked it: neither stands in the way of anything."""
+
+from brain import outage
+from gateway.llm.model import ModelError
+from tests.people.town import MEMBER, OWNER, room, says, shown, town
+
+FILTERED = ModelError("content_filtered", "it withheld its answer", retryable=False)
+DOWN = ModelError("unreachable", "it cannot be reached", retryable=False)
+
+
+def fails_on(word, error):
+    def desk(request):
+        if word in shown(request):
+            raise error
+        return says("Good morning")
+
+    return desk
+
+
+async def test_lm05_what_a_filter_withholds_is_owned_up_to_once_and_does_not_hold_up_what_comes_next(tmp_path):
+    async with town(tmp_path / "db", fails_on("poison", FILTERED)) as here:
+        await here.says(OWNER, "Tell me of poison.")
+        await here.settled()
+        await here.says(OWNER, "Hello?")
+        await here.settled()
+        assert await here.told("1") == [outage.SET_ASIDE["content_filtered"], "Good morning"]
+        assert [notice for notice in here.notices if "withheld" in notice]
+
+
+async def test_an_outage_is_not_told_to_those_who_said_nothing_to_it(tmp_path):
+    async with town(tmp_path / "db", fails_on("budget", DOWN), ambient=frozenset({"slack:C1"})) as here:
+        await here.says(MEMBER, "What of the budget?", at=room("C1"), addressed=False)
+        await here.says(OWNER, "Hello.")
+        await here.until_told("1", "Good morning")
+        await here.says(MEMBER, "Frontdesk, the budget?", at=room("C1"))
+        await here.until_told("C1", outage.NOT_REACHED)
+        assert len(await here.told("C1")) == 1
