@@ -15,7 +15,8 @@ from gateway.events import ControlPressed, MessageReceived, Person, TimerFired, 
 from gateway.record import whole_text
 
 
-def speak(text: str, how: dict[str, Any], turn: Turn) -> Speak:
+def speak(text: str, how: dict[str, Any], turn: Turn, *, anywhere: bool = False) -> Speak:
+    """`anywhere`: where several places may be meant, where somebody last wrote."""
     reply_to, medium, to = how.get("reply_to"), how.get("medium"), how.get("to")
     if reply_to is not None:
         heard = [item for item in turn.heard if item.label == reply_to.strip("[]")]
@@ -28,10 +29,10 @@ def speak(text: str, how: dict[str, Any], turn: Turn) -> Speak:
     elif medium:
         route = turn.state.routes[medium]
     else:
-        route = _one_route(heard, turn)
+        route = _one_route(heard, turn, anywhere=anywhere)
     answers = tuple(identity_of(item.fact) for item in heard)
     attached = files.named(how.get("attach", ()), turn.state)
-    by_tool, text = bool(how), without_events(text)
+    by_tool, text = bool(how), without_events(text, turn)
     if not (text or attached):
         raise Refusal("there are no words in it")
     return Speak(route=route, text=whole_text(text)[:MAX_TEXT], answers=answers, by_tool=by_tool, files=attached)
@@ -55,8 +56,10 @@ def react(emoji: str, to: str | None, turn: Turn) -> React:
     return React(route=fact.route, emoji=emoji, answers=(fact.identity,))
 
 
-def _one_route(heard: list[Heard], turn: Turn) -> Route:
+def _one_route(heard: list[Heard], turn: Turn, *, anywhere: bool) -> Route:
     """The newest message's, where all belong to one room."""
+    if anywhere:
+        heard = turn.spoken_to()[-1:] or heard[-1:]
     routes = [route for item in heard if (route := turn.state.route_of(item)) is not None]
     if len({(route.medium, *route.room) for route in routes}) > 1:
         raise Refusal(

@@ -8,7 +8,7 @@ from brain import reminding
 from brain.emission import action_key, emissions
 from brain.entries import NOT_NEEDED, Act, Decided, Decision, Quieten, Remind, Speak, Steer, Unremind, Wait
 from brain.parts import Exchange, SendView, Timer, weight_of
-from brain.working import ActionView
+from brain.working import ABOUT_KEPT, ActionView
 from gateway.events import Send, identity_of
 from gateway.record import decode
 
@@ -70,7 +70,7 @@ def _follow(state: "LaneState", decision: Decision, decided: Decided) -> None:
                 key=key,
                 label=label,
                 name=name,
-                about=query,
+                about=query[:ABOUT_KEPT],
                 by=by,
                 route=route,
                 since=decided.at,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from brain import linking, noting, quieting
 from brain.entries import Decision, Speak, Steer, Wait
 from brain.parts import Heard
+from brain.quoting import shortened
 from brain.rights import Rights
 from brain.state import LaneState
 from brain.turn import Turn
@@ -17,6 +18,7 @@ from gateway.addresses import Route
 from gateway.commands import Command, command
 from gateway.events import ActionAnswered, ActionEnded, ControlPressed, MessageReceived, Person
 
+ABOUT_SHOWN = 300
 TOO_MUCH = "That is more than I can take in at once: I read it, and answer again in ten minutes."
 NOT_TOLD = "What is in flight is not told to guests."
 
@@ -144,7 +146,9 @@ def _nothing(word: str, name: str, turn: Turn) -> str:
 
 
 def _which(word: str, actions: list[ActionView]) -> str:
-    lines = [f"- `{word} {action.label}`: **{action.name}**, {action.about}" for action in actions]
+    lines = [
+        f"- `{word} {action.label}`: **{action.name}**, {shortened(action.about, ABOUT_SHOWN)}" for action in actions
+    ]
     return "\n".join(["Which one?", *lines, f"- `{word} all`"])
 
 
@@ -162,6 +166,7 @@ def status(in_flight: Sequence[ActionView]) -> str:
     lines = []
     for action in in_flight:
         doing = f": {action.doing}" if action.doing and action.phase == "running" else ""
-        lines.append(f"- **{action.name}** ({action.label}), {action.phase.replace('_', ' ')}{doing}. {action.about}")
+        about = shortened(action.about, ABOUT_SHOWN)
+        lines.append(f"- **{action.name}** ({action.label}), {action.phase.replace('_', ' ')}{doing}. {about}")
         lines += [f"  - asks: {question.text}" for question in action.questions.values()]
     return "\n".join(lines) or "Nothing is in flight."

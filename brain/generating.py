@@ -85,7 +85,8 @@ async def generate(
             if (narrower := schema.doubted(answer, request, turn, tools)) is not None:
                 answer = await ask(narrower)
             generation = schema.understood(answer, turn, tools)
-        found = read(generation, tools, turn, context, rights, now.astimezone(frame.zone))
+        local, last = now.astimezone(frame.zone), mends == MAX_MENDS
+        found = read(generation, tools, turn, context, rights, local, decisions, last=last)
         looked_up = [await look_up(query) for _, query in found.queries] if looks < MAX_LOOKS else []
         decisions = _together(decisions, [*looked_up, *found.decisions])
         if looked_up and not found.refused:

@@ -5,7 +5,7 @@ understood as the call.
 """
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,8 +24,10 @@ from gateway.addresses import Route
 from gateway.events import Person
 from gateway.llm.model import Generation, RawCall
 from gateway.llm.written_calls import has_marks, written_calls
-from gateway.record import Record
+from gateway.record import Record, encode
 
+DECIDED_BYTES = 240_000  # a turn's decisions are one entry
+REMINDER_CHARACTERS = 2_000
 LONGEST_WAIT = timedelta(days=30)
 BROKE_OFF = "it broke off at the length that an answer may have. Say it again, shorter and whole."
 HALF_A_CALL = "part of it was to be a call, and cannot be read. Call the tool itself; nothing of it was shown."
@@ -50,13 +52,22 @@ class Read(Record, frozen=True, kw_only=True):
 
 
 def read(
-    generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: str, rights: Rights, now: datetime
+    generation: Generation,
+    tools: tuple[Legal, ...],
+    turn: Turn,
+    context: str,
+    rights: Rights,
+    now: datetime,
+    before: Sequence[Decision] = (),
+    *,
+    last: bool = False,
 ) -> Read:
     """`context` is what a new action is told of the conversation; `rights` decide by whose words a call follows.
 
-    `now` is in the person's zone.
+    `now` is in the person's zone; `before` are the decisions of this turn so far, and `last` says that it is
+    not asked again: its words are sent somewhere, then.
     """
-    text, calls = without_events(generation.text), generation.calls
+    text, calls = without_events(generation.text, turn), generation.calls
     by_name = {tool.name: tool for tool in tools}
     if not calls:
         text, calls = _written(text, by_name, whole=not generation.cut)
@@ -71,7 +82,7 @@ def read(
                 results.append("")
                 continue
             decision = _decision(call, by_name, turn, context, rights, now)
-            _check_room(decision, decisions, turn)
+            _check_room(decision, [*before, *decisions], turn)
         except Refusal as why:
             results.append(f"Not done: {why}")
             refused = True
@@ -80,7 +91,9 @@ def read(
             results.append("Done.")
     if text and not queries and not any(isinstance(decision, Speak | Wait) for decision in decisions):
         try:
-            decisions.insert(0, _said(text, generation, turn))
+            spoken = _said(text, generation, turn, anywhere=last)
+            _check_room(spoken, [*before, *decisions], turn)
+            decisions.insert(0, spoken)
         except Refusal as why:
             results.append(f"Not sent: {why}")
             refused = True
@@ -93,13 +106,13 @@ def read(
     )
 
 
-def _said(text: str, generation: Generation, turn: Turn) -> Speak:
+def _said(text: str, generation: Generation, turn: Turn, *, anywhere: bool) -> Speak:
     """In plain words, beside calls or alone."""
     if generation.cut and not generation.calls:
         raise Refusal(BROKE_OFF)
     if has_marks(text):
         raise Refusal(HALF_A_CALL)
-    return speak(text, {}, turn)
+    return speak(text, {}, turn, anywhere=anywhere)
 
 
 def _written(text: str, by_name: dict[str, Legal], *, whole: bool) -> tuple[str, tuple[RawCall, ...]]:
@@ -198,12 +211,16 @@ def _remind(
     text, at = arguments.get("text"), time_of(arguments, "at", now, FARTHEST)
     if not text or at is None:
         raise Refusal("remind needs text and at")
+    if len(text) > REMINDER_CHARACTERS:
+        raise Refusal(f"text of a reminder has at most {REMINDER_CHARACTERS:,} characters")
     if words is None and at < now + LEAST_ALONE:
         raise Refusal("nobody has written in this turn: at must be an hour from now at least")
     return Remind(text=text, at=at, by=by, route=route)
 
 
 def _check_room(decision: Decision, others: list[Decision], turn: Turn) -> None:
+    if len(encode([decision, *others])) > DECIDED_BYTES and decision not in others:
+        raise Refusal("that is too much for one turn: make it shorter, or leave it to a worker that writes a file")
     made = sum(isinstance(one, Remind) for one in others)
     if isinstance(decision, Remind) and len(turn.state.reminders) + made >= MAX_OPEN:
         raise Refusal(f"{MAX_OPEN} reminders are open, more are not kept: cancel one first")

@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 from brain import files
 from brain.parts import Heard
 from brain.quoting import TEXT_SHOWN, indented, one_line, shortened
-from brain.state import LaneState
+from brain.state import UTC, LaneState
+from brain.turn import Turn
 from gateway.events import (
     ActionAnswered,
     ActionChanged,
@@ -35,11 +36,9 @@ PASTE_SECONDS = 3.0
 BEFORE_SHOWN = 300
 EVENTS_CHARACTERS = 60_000  # of one turn
 TEXT_LEAST = 300
-_HEADING = r"\[m\d+(?: · [^\]\n]*)?\]:?"
-_BEGINS = re.compile(rf"\s*(?:{_HEADING}\s*)+")
+_BARE = re.compile(r"\s*\[m\d+\]:?\s*")
 _EVENT = re.compile(
-    r"^(?:\[m\d+ · [^\]\n]* · [^\]\n]*\]|\[[ae]\w+ \S+ [a-z]+[^\]\n]* · \w{3} \d\d [^\]\n]*\]|\(State at )",
-    re.MULTILINE,
+    r"^[ \t]*(?:(?P<head>\[(?:m\d+|[ae]\w+ \S+ [a-z][^\]\n·]*?)) · [^\]\n]*\]:?[ \t]*|\(State at )", re.MULTILINE
 )
 
 
@@ -59,13 +58,19 @@ def events_text(heard: list[Heard] | tuple[Heard, ...], state: LaneState, zone: 
     return "\n".join(line(paste[0], state, zone, _joined(paste), bound) for paste in pastes)
 
 
-def without_events(said: str) -> str:
-    """What a model says, without the lines of this kind that it has imitated: the heading of a message before its own
-    words, and what it thinks will happen after them."""
-    if found := _BEGINS.match(said):
-        said = said[found.end() :]
-    found = _EVENT.search(said)
-    return (said[: found.start()] if found else said).strip()
+def without_events(said: str, turn: Turn) -> str:
+    """What a model says, without the lines of this kind that it has imitated: not the headings of what did happen, and
+    nothing from where it makes up what happens next."""
+    if bare := _BARE.match(said):
+        said = said[bare.end() :]
+    imitated = list(_EVENT.finditer(said))
+    if imitated:
+        state = turn.state
+        happened = [*state.overheard, *turn.heard, *(item for one in state.exchanges for item in one.heard)]
+        heads = {line(item, state, UTC).partition(" · ")[0] for item in happened}
+        said = said[: next((one.start() for one in imitated if one["head"] not in heads), len(said))]
+        said = _EVENT.sub("", said)
+    return said.strip()
 
 
 def _is_one_voice(before: Heard, after: Heard) -> bool:

@@ -31,7 +31,7 @@ class Turn(msgspec.Struct, frozen=True):
 
     def view(self, action: ActionView) -> msgspec.Raw:
         """For the journal, of an action that it does not know."""
-        return NOT_NEEDED if action.key in self.state.actions else msgspec.Raw(encode(action))
+        return NOT_NEEDED if action.key in self.state.actions else msgspec.Raw(encode(action.carried()))
 
     def by_label(self, label: str) -> ActionView | None:
         return next((one for one in [*self.in_flight(), *self.completed()] if one.label == label), None)

@@ -224,6 +224,7 @@ def test_a_tool_without_its_reference_is_the_one_that_it_can_mean() -> None:
         ("Hello!\n[m2 · telegram · Sun 29 Nov 12:01 · Ana] Thanks", "Hello!"),
         ("Hello!\n[a1 booking responded · Sun 29 Nov 12:01] Booked", "Hello!"),
         ("Hello!\n(State at Sun 29 Nov 2026 12:01)\nNothing is in flight.", "Hello!"),
+        ("You wrote:\n[m1 · telegram · Sun 29 Nov 12:00 · Ana] hi", "You wrote:\nhi"),
         ("It is in [m1] and [1 · 2 · 3] of the list", "It is in [m1] and [1 · 2 · 3] of the list"),
     ],
 )
