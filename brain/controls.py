@@ -3,6 +3,7 @@
 The escape hatches must work while the model is down, and `/stop` must never wait for a turn.
 """
 
+import re
 from collections.abc import Sequence
 
 from brain import linking, noting, quieting
@@ -57,8 +58,8 @@ def _fits(found: Command, text: str, state: LaneState) -> bool:
     if found.word in ("status", "help"):
         return not found.name
     able = [action for action in in_flight if found.word in verbs(action.phase, False)]
-    names = {name for action in able for name in (action.label, action.name.casefold())} | ({"all"} if able else set())
-    return found.name.casefold() in names if found.name else bool(able)
+    names = {name for action in able for name in (action.label, _plain(action.name))} | ({"all"} if able else set())
+    return _plain(found.name) in names if found.name else bool(able)
 
 
 def decisions(heard: Heard, turn: Turn, rights: Rights) -> tuple[Decision, ...]:
@@ -154,11 +155,17 @@ def _which(word: str, actions: list[ActionView]) -> str:
 
 def _named(name: str, actions: list[ActionView]) -> list[ActionView]:
     """All of them where no name is given; those that are called just so before those whose name has it in it."""
-    wanted = name.casefold()
-    if wanted in ("", "all"):
+    if name.casefold() in ("", "all"):
         return actions
-    exact = [action for action in actions if wanted in (action.label, action.name.casefold())]
-    return exact or [action for action in actions if wanted in action.name.casefold()]
+    if not (wanted := _plain(name)):
+        return []
+    exact = [action for action in actions if wanted in (action.label, _plain(action.name))]
+    return exact or [action for action in actions if wanted in _plain(action.name)]
+
+
+def _plain(name: str) -> str:
+    """As a person says it: `rome_trip` is the Rome trip."""
+    return " ".join(re.split(r"[\W_]+", name.casefold())).strip()
 
 
 def status(in_flight: Sequence[ActionView]) -> str:

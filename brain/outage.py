@@ -44,22 +44,28 @@ def reminders(heard: tuple[Heard, ...]) -> list[tuple[Heard, Speak]]:
 
 def nothing_came(turn: Turn, line: str = NOTHING_CAME) -> tuple[Decision, ...]:
     """The model answered with nothing, again: what an action had to say is passed on as it is, a person is told."""
-    decisions: list[Decision] = []
+    decisions: list[Decision] = [*as_it_is(turn)]
+    said = turn.spoken_to()
+    if said and (route := turn.state.route_of(said[-1])) is not None:
+        decisions.append(Speak(route=route, text=line))
+    return tuple(decisions) or (Wait(reason="the model answered nothing"),)
+
+
+def as_it_is(turn: Turn) -> tuple[Speak, ...]:
+    """What work came to, asks, or was to remind of, without a model."""
+    spoken: list[Speak] = []
     for item in turn.heard:
         route = turn.state.route_of(item)
         match item.fact:
             case ActionResponded(text=text) | ActionEnded(text=text) | ClarificationRequested(text=text) if (
                 route and text
             ):
-                decisions.append(Speak(route=route, text=text))
+                spoken.append(Speak(route=route, text=text))
             case TimerFired(reason=reason, label=label) if route and label:
-                decisions.append(Speak(route=route, text=reason))
+                spoken.append(Speak(route=route, text=reason))
             case _:
                 pass
-    said = turn.spoken_to()
-    if said and (route := turn.state.route_of(said[-1])) is not None:
-        decisions.append(Speak(route=route, text=line))
-    return tuple(decisions) or (Wait(reason="the model answered nothing"),)
+    return tuple(spoken)
 
 
 def not_all(turn: Turn, decisions: Iterable[Decision]) -> tuple[Decision, ...]:

@@ -28,7 +28,7 @@ from gateway.llm.model import ModelError, Usage
 
 MAX_UNCLEAN = 3  # ownings that did not end cleanly while the same event was undecided: then it is set aside
 MAX_EVENTS = 100  # in one turn
-MAX_TURNS_ALONE = 20  # since a person last wrote: ends cycles of notices and interjections
+MAX_TURNS_ALONE = 20  # since a person last wrote: beyond that code tells results, and no model steers in a circle
 
 
 class Turns:
@@ -58,7 +58,7 @@ class Turns:
                 await self._by_code.commit("parked", turn.heard, outage.parked(turn), why)
             elif state.turns_alone >= MAX_TURNS_ALONE:
                 wait = Wait(reason=f"{MAX_TURNS_ALONE} turns since anybody wrote")
-                await self._by_code.commit("budget", turn.heard, (wait,))
+                await self._by_code.commit("budget", turn.heard, outage.as_it_is(turn) or (wait,))
             elif opening.is_a_step_by_mail(turn.heard, state):
                 wait = Wait(reason="progress of work asked for by mail is not sent step by step")
                 await self._by_code.commit("control", turn.heard, (wait,))

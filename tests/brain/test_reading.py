@@ -280,7 +280,12 @@ def test_an_answer_needs_its_question_to_be_open() -> None:
 
 @pytest.mark.parametrize(
     ("until", "after"),
-    [("10m", timedelta(minutes=10)), ("2 h", timedelta(hours=2)), ("2026-11-29T12:30", timedelta(minutes=30))],
+    [
+        ("10m", timedelta(minutes=10)),
+        ("in 2 Hours", timedelta(hours=2)),
+        ("1 week", timedelta(days=7)),
+        ("2026-11-29T12:30", timedelta(minutes=30)),
+    ],
 )
 def test_wait_until_takes_a_time_or_a_duration(until: str, after: timedelta) -> None:
     talk = Talk()
@@ -290,7 +295,7 @@ def test_wait_until_takes_a_time_or_a_duration(until: str, after: timedelta) -> 
     )
 
 
-@pytest.mark.parametrize("until", ["soon", "2020-01-01T00:00", "90d"])
+@pytest.mark.parametrize("until", ["soon", "2020-01-01T00:00", "90d", "2 months"])
 def test_wait_until_refuses_what_is_no_time_or_not_ahead(until: str) -> None:
     talk = Talk()
     talk.says("later")

@@ -1,8 +1,10 @@
 """What a model will never answer, and what nobody asked it: neither stands in the way of anything."""
 
 from brain import outage
+from brain.turns import MAX_TURNS_ALONE
+from gateway.events import ActionProgressed, ActionResponded, Ref
 from gateway.llm.model import ModelError
-from tests.people.town import MEMBER, OWNER, room, says, shown, town
+from tests.people.town import MEMBER, OWNER, calls, room, says, shown, town
 
 FILTERED = ModelError("content_filtered", "it withheld its answer", retryable=False)
 DOWN = ModelError("unreachable", "it cannot be reached", retryable=False)
@@ -35,3 +37,20 @@ async def test_an_outage_is_not_told_to_those_who_said_nothing_to_it(tmp_path):
         await here.says(MEMBER, "Frontdesk, the budget?", at=room("C1"))
         await here.until_told("C1", outage.NOT_REACHED)
         assert len(await here.told("C1")) == 1
+
+
+async def test_what_long_work_comes_to_is_told_however_often_it_has_told_of_its_steps(tmp_path):
+    def desk(request):
+        return calls("act", query="count", name="count") if "Count." in shown(request) else says("never")
+
+    async with town(tmp_path / "db", desk) as here:
+        await here.says(OWNER, "Count.")
+        await here.settled()
+        here.model.desk = lambda request: calls("wait", reason="only a step")
+        about = {"conversation": "p-ana", "action": "p-ana-a1"}
+        for n in range(MAX_TURNS_ALONE):
+            await here.tells(ActionProgressed(ref=Ref("act-a1", n + 1), **about, text=f"step {n}"), f"step {n}")
+            await here.settled()
+        await here.tells(ActionResponded(ref=Ref("act-a1", 99), **about, text="42 rows"), "response")
+        await here.settled()
+        assert await here.told("1") == ["42 rows"]
