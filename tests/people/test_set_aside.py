@@ -4,7 +4,8 @@ from brain import outage
 from brain.turns import MAX_TURNS_ALONE
 from gateway.events import ActionProgressed, ActionResponded, Ref
 from gateway.llm.model import ModelError
-from tests.people.town import MEMBER, OWNER, calls, room, says, shown, townfrom tests.staging.waiting import until
+from tests.people.town import MEMBER, OWNER, calls, room, says, shown, town
+from tests.staging.waiting import until
 
 FILTERED = ModelError("content_filtered", "it withheld its answer", retryable=False)
 DOWN = ModelError("unreachable", "it cannot be reached", retryable=False)
