@@ -142,7 +142,11 @@ class Turns:
         made = await self._make(turn)
         now = asyncio.get_running_loop().time()
         if (seconds := quiet_in_seconds(turn.heard, self._arrived, self._before, now, self._means.pace)) > 0:
-            await asyncio.sleep(seconds)
+            try:
+                await asyncio.sleep(seconds)
+            except asyncio.CancelledError:
+                self.spent(made.model, made.usage, charged=_charged(turn))
+                raise
         return made
 
     def _newer_than(self, interrupts: int) -> "asyncio.Task[LaneState]":

@@ -1,9 +1,10 @@
 """What a model will never answer, and what nobody asked it: neither stands in the way of anything."""
 
 from brain import outage
+from brain.hold import Pace
 from brain.turns import MAX_TURNS_ALONE
 from gateway.events import ActionProgressed, ActionResponded, Ref
-from gateway.llm.model import ModelError
+from gateway.llm.model import Generation, ModelError, Usage
 from tests.people.town import MEMBER, OWNER, calls, room, says, shown, town
 from tests.staging.waiting import until
 
@@ -56,3 +57,19 @@ async def test_what_long_work_comes_to_is_told_however_often_it_has_told_of_its_
         await here.tells(ActionResponded(ref=Ref("act-a1", 99), **about, text="42 rows"), "response")
         await here.settled()
         assert await here.told("1") == ["42 rows"]
+
+
+async def test_what_was_generated_and_not_waited_for_is_counted(tmp_path):
+    costs = Usage(prompt_tokens=10, usd=0.5)
+    half = "x" * 4090
+
+    def desk(request):
+        return Generation(text="Thank you", usage=costs)
+
+    async with town(tmp_path / "db", desk, pace=Pace(quiet_seconds=60)) as here:
+        await here.says(OWNER, half)
+        await until(lambda: here.model.requests)
+        await here.says(OWNER, "that was all.")
+        await here.settled()
+        assert len(here.model.requests) == 2
+        assert sum((await here.lane("p-ana")).spending.usd.values()) == 1.0

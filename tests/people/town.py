@@ -41,6 +41,7 @@ CONTACTS = [
     Contact(key="gus", name="Gus", role="guest", addresses=(GUEST,)),
 ]
 
+QUICK = Pace(quiet_seconds=0.01, progress_seconds=0.0)
 _NUMBERS = itertools.count(1)  # also of a town that was there before on the same file
 
 
@@ -167,6 +168,7 @@ async def town(
     unknown: Unknown = "ignore",
     contacts: list[Contact] | None = None,
     clock: Clock | None = None,
+    pace: Pace = QUICK,
     **more: Any,
 ) -> AsyncIterator[Town]:
     broker, clock = SqliteBroker(path), clock or Clock()
@@ -181,7 +183,7 @@ async def town(
         tell=lambda account, signal: None,
         operator=here.notices.append,
         now=clock,
-        pace=Pace(quiet_seconds=0.01, progress_seconds=0.0),
+        pace=pace,
         **more,
     )
     try:
