@@ -225,7 +225,9 @@ def _deleted(
         identity=f"{account_of(me.team)}/deleted/{channel}/{ts}/0",
         message=f"{account_of(me.team)}/message/{channel}/{ts}",
         route=_route(me, channel, ts, str(root) if root and root != ts else memory.thread_of(channel, ts)),
-        author=Person(address=Address(medium=MEDIUM, user=f"{team}/{author}"), name=known.name if known else str(author)),
+        author=Person(
+            address=Address(medium=MEDIUM, user=f"{team}/{author}"), name=known.name if known else str(author)
+        ),
         at=time_of(str(event.get("event_ts") or event["ts"])),
         private=event.get("channel_type") == "im" or channel.startswith("D"),
     )

@@ -304,7 +304,13 @@ def test_sl03_a_deletion_is_a_fact_about_the_message():
 
 
 def test_the_deletion_of_what_began_a_thread_is_one_too():
-    stone = {"user": "USLACKBOT", "text": "This message was deleted.", "subtype": "tombstone", "ts": TS, "thread_ts": TS}
+    stone = {
+        "user": "USLACKBOT",
+        "text": "This message was deleted.",
+        "subtype": "tombstone",
+        "ts": TS,
+        "thread_ts": TS,
+    }
     told = changed({"text": "<@UBOT> never mind", "thread_ts": TS}, stone)
     fact = heard(told)
     assert fact.message == f"slack-T1/message/C1/{TS}"
