@@ -221,6 +221,12 @@ class Manager:
         """Once for each."""
         if contact.role == "stranger" and contact.key not in self._told:
             self._told.add(contact.key)
+            if not fact.author.address.vouched:
+                self._operator(
+                    f"{fact.author.address} wrote, but the receiving server does not vouch for that address, so it is "
+                    f"nobody's and nobody answers: if it was a contact of yours, see docs/{fact.route.medium}.md."
+                )
+                return
             outsider = isinstance(fact, MessageReceived) and fact.outsider
             mends = "add the address to a [[contacts]] entry, link it (`frontdesk people link NAME ADDRESS`)"
             self._operator(
