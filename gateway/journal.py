@@ -257,23 +257,27 @@ def _emitted(through: Ref, _: Any) -> Emitted:
 
 async def publish(broker: Broker, subject: str, body: Any, msg_id: str) -> None:
     """Unfenced: repeated until confirmed, so it may arrive more than once; its consumer dedupes. Raises Deposed."""
+    why = ""
     for pause in _pauses():
         try:
             await broker.append(subject, encode(body), msg_id=msg_id)
             return
-        except Unconfirmed:
+        except Unconfirmed as error:
+            why = str(error)
             await asyncio.sleep(pause)
-    raise Deposed(f"{subject} could not be published: the broker does not answer")
+    raise Deposed(f"{subject} could not be published: the broker does not answer ({why})")
 
 
 async def store_blob(broker: Broker, data: bytes) -> str:
     """Its digest; as `publish`. The same bytes twice are one blob."""
+    why = ""
     for pause in _pauses():
         try:
             return await broker.put_blob(data)
-        except Unconfirmed:
+        except Unconfirmed as error:
+            why = str(error)
             await asyncio.sleep(pause)
-    raise Deposed("a file could not be stored: the broker does not answer")
+    raise Deposed(f"a file could not be stored ({why})")
 
 
 async def acknowledge(ack: Callable[[], Awaitable[None]]) -> None:
