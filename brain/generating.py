@@ -11,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 
-from brain import files, outage, past, prompt, schema
+from brain import files, outage, prompt, schema
 from brain.entries import Decision, Prompted, Recalled, Speak, Wait
 from brain.reading import Read, read
 from brain.rights import Rights
@@ -78,7 +78,6 @@ async def generate(
     look_up: LookUp,
 ) -> Made:
     """Raises ModelError. Cancelling it cancels the model's call."""
-    context = past.context(turn.state, turn.heard, frame.zone)
     askers = turn.askers()
     sees = not askers or rights.anyone_may(askers, "see")
     request = prompt.request(frame, turn, tools, now, sees=sees)
@@ -92,7 +91,7 @@ async def generate(
                 answer = await ask(narrower)
             generation = schema.understood(answer, turn, tools)
         local, last = now.astimezone(frame.zone), mends == MAX_MENDS
-        found = read(generation, tools, turn, context, rights, local, decisions, last=last)
+        found = read(generation, tools, turn, rights, local, decisions, last=last)
         with ask.spent_unless_done():
             looked_up = [await look_up(query) for _, query in found.queries] if looks < MAX_LOOKS else []
         decisions = _together(decisions, [*looked_up, *found.decisions])

@@ -109,10 +109,8 @@ def test_more_words_than_an_entry_holds_are_refused() -> None:
     talk = Talk()
     talk.says("tell me all")
     calls = tuple(call("send_message", text=letter * 60_000) for letter in "äöü")
-    found = read(Generation(calls=calls), legal(talk.turn(), OWNER, [ANA]), talk.turn(), "", OWNER, NOON)
+    found = read(Generation(calls=calls), legal(talk.turn(), OWNER, [ANA]), talk.turn(), OWNER, NOON)
     assert (len(found.decisions), found.refused) == (1, True)
     assert "too much for one turn" in found.results[-1]
-    again = read(
-        Generation(calls=calls), legal(talk.turn(), OWNER, [ANA]), talk.turn(), "", OWNER, NOON, found.decisions
-    )
+    again = read(Generation(calls=calls), legal(talk.turn(), OWNER, [ANA]), talk.turn(), OWNER, NOON, found.decisions)
     assert again.decisions == found.decisions, "what is said once more takes no more room"
