@@ -4,8 +4,7 @@ A call that cannot be taken is refused with a reason that the model can use. A c
 understood as the call.
 """
 
-import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,17 +12,18 @@ from brain import files
 from brain.addressing import react, requester, speak, whose_words
 from brain.arguments import Refusal, checked, time_of
 from brain.entries import Act, Decision, Remind, Speak, Steer, Unremind, Wait
+from brain.meant import found_in_text, tool_named
 from brain.past import beyond, context
 from brain.reminding import FARTHEST, LEAST_ALONE, MAX_OPEN
 from brain.rights import Rights
 from brain.telling import without_events
-from brain.tools import ABOUT, TEXT_OF, Legal, action_name
+from brain.tools import TEXT_OF, Legal, action_name
 from brain.turn import Turn
 from brain.working import ActionView
 from gateway.addresses import Route
 from gateway.events import Person
 from gateway.llm.model import Generation, RawCall
-from gateway.llm.written_calls import has_marks, written_calls
+from gateway.llm.written_calls import has_marks
 from gateway.record import Record, encode
 
 DECIDED_BYTES = 240_000  # a turn's decisions are one entry
@@ -31,12 +31,6 @@ REMINDER_CHARACTERS = 2_000
 LONGEST_WAIT = timedelta(days=30)
 BROKE_OFF = "it broke off at the length that an answer may have. Say it again, shorter and whole."
 HALF_A_CALL = "part of it was to be a call, and cannot be read. Call the tool itself; nothing of it was shown."
-_FENCED = re.compile(
-    r"```(?:\w+)?\s*[\[{].*?[\]}]\s*```|<(tool_calls?|function_calls)>.*?</\1>|<function=.*?</function>"
-    r"|<invoke .*?</invoke>|(?:\[TOOL_CALLS\]|<\|python_tag\|>).*",
-    re.DOTALL,
-)
-_STEERING = re.compile(rf"(?:{'|'.join(ABOUT)}|answer_clarification)(?:_\w+__a\d+\w*)?$|(?:act|recall|remind|react)$")
 
 
 class Read(Record, frozen=True, kw_only=True):
@@ -66,7 +60,7 @@ def read(
     text, calls = without_events(generation.text, turn), generation.calls
     by_name = {tool.name: tool for tool in tools}
     if not calls:
-        text, calls = _written(text, by_name, whole=not generation.cut)
+        text, calls = found_in_text(text, by_name, whole=not generation.cut)
     decisions: list[Decision] = []
     results: list[str] = []
     queries: list[tuple[int, str]] = []
@@ -111,42 +105,14 @@ def _said(text: str, generation: Generation, turn: Turn, *, anywhere: bool) -> S
     return speak(text, {}, turn, anywhere=anywhere)
 
 
-def _written(text: str, by_name: dict[str, Legal], *, whole: bool) -> tuple[str, tuple[RawCall, ...]]:
-    """What is said, and the calls that stand in the text: as all of it, or fenced off from what is said. A call of what
-    is no tool now is one too, to be refused and not shown."""
-    if alone := written_calls(text, _Callable(by_name), whole=whole):
-        return "", alone
-    calls: list[RawCall] = []
-    for found in _FENCED.finditer(text):
-        calls += written_calls(found[0], by_name, whole=whole)
-    rest = _FENCED.sub(lambda found: "" if written_calls(found[0], by_name) else found[0], text)
-    return rest.strip(), tuple(calls)
-
-
-class _Callable(Container[str]):
-    """The names of tools, now or at another time."""
-
-    def __init__(self, now: dict[str, Legal]) -> None:
-        self._now = now
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and (_tool(name, self._now) is not None or _STEERING.match(name) is not None)
-
-
-def _tool(name: str, by_name: dict[str, Legal]) -> Legal | None:
-    """Also without the reference behind it, where that leaves no doubt."""
-    longer = [one for one in by_name if one.startswith(f"{name}__")]
-    return by_name.get(name) or (by_name[longer[0]] if len(longer) == 1 else None)
-
-
 def _query(call: RawCall, by_name: dict[str, Legal]) -> str | None:
     """What is to be looked up, before there is anything to say about it; None for any other call."""
-    tool = _tool(call.name, by_name)
+    tool = tool_named(call.name, by_name)
     return str(checked(call, tool)["query"]) if tool is not None and tool.kind == "recall" else None
 
 
 def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, rights: Rights, now: datetime) -> Decision:
-    tool = _tool(call.name, by_name)
+    tool = tool_named(call.name, by_name)
     if tool is None:
         raise Refusal(f"there is no tool {call.name} now. There are: {', '.join(by_name)}")
     arguments = checked(call, tool)
