@@ -11,6 +11,7 @@ import msgspec
 
 from gateway.llm.model import Generation, RawCall, Token, Usage, parsed_arguments
 from gateway.llm.thoughts import shown
+from gateway.record import whole_text
 
 # How servers say that an answer broke off: at its length, or because what they made of it was no answer.
 CUT = frozenset(
@@ -40,7 +41,7 @@ class Delta(msgspec.Struct, frozen=True):
     content: Any = None  # text, null, or a list of parts
     refusal: str | None = None  # what is said instead of an answer
     tool_calls: list[CallDelta] | None = None
-    reasoning_content: str | None = None
+    reasoning_content: Any = None
     thinking_blocks: list[dict[str, Any]] | None = None
 
 
@@ -70,7 +71,9 @@ class _Call:
             self.fields["extra_content"] = delta.extra_content
 
     def finished(self, complete: bool) -> RawCall:
-        return RawCall(name=self.name, arguments=self.arguments, fields=self.fields or None, complete=complete)
+        return RawCall(
+            name=self.name, arguments=whole_text(self.arguments), fields=self.fields or None, complete=complete
+        )
 
 
 class Assembler:
@@ -90,7 +93,7 @@ class Assembler:
         if text:
             self._text.append(text)
             self.characters += len(text)
-        if delta.reasoning_content:
+        if delta.reasoning_content and isinstance(delta.reasoning_content, str):
             self._reasoning.append(delta.reasoning_content)
             self.characters += len(delta.reasoning_content)
         begun: list[_Call] = []
@@ -151,7 +154,7 @@ class Assembler:
         if keeps_reasoning and self._reasoning and self._calls:
             fields["reasoning_content"] = "".join(self._reasoning)
         return Generation(
-            text=shown("".join(self._text)),
+            text=shown(whole_text("".join(self._text))),
             calls=tuple(call.finished(complete=not cut) for call in self._calls),
             finish=self.finish,
             cut=cut,

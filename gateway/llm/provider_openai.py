@@ -7,6 +7,7 @@ https://platform.openai.com/docs/api-reference/chat-streaming
 """
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -235,7 +236,7 @@ def _take_whole(attempt: Attempt, data: bytes) -> None:
 
 
 def _take(attempt: Attempt, data: bytes) -> None:
-    chunk = _chunk.decode(data)
+    chunk = _decoded(data)
     error = chunk.error or next((choice.error for choice in chunk.choices or () if choice.error), None)
     if not error and chunk.choices is None and (chunk.message or chunk.detail):
         error = msgspec.json.decode(data)
@@ -254,6 +255,16 @@ def _take(attempt: Attempt, data: bytes) -> None:
             completion=chunk.usage.completion_tokens or 0,
             cache_read=(details.cached_tokens or 0) if details else 0,
         )
+
+
+def _decoded(data: bytes) -> _Chunk:
+    """Raises DecodeError or ValueError. Some servers cut an emoji in two, which one JSON text cannot say."""
+    try:
+        return _chunk.decode(data)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(data), _Chunk, strict=False)
 
 
 def _tokens(logprobs: Any) -> list[Token]:

@@ -38,6 +38,12 @@ STREAMS = {
 }
 
 
+async def test_an_emoji_that_was_cut_in_two_is_one(make: Make, server: ScriptedOpenAI) -> None:
+    halves = [b'data: {"choices": [{"delta": {"content": "%b"}}]}\n\n' % half for half in (rb"\ud83d", rb"\ude00")]
+    server.script([Raw([*halves, event({}, "stop")]), Raw([halves[0], event({}, "stop")])])
+    assert [(await make(DIRECT).generate(asking())).text for _ in range(2)] == ["😀", "�"]
+
+
 @pytest.mark.parametrize("name", STREAMS)
 async def test_an_odd_stream_is_read(name: str, make: Make, server: ScriptedOpenAI) -> None:
     server.script([Raw([*STREAMS[name], b"data: [DONE]\n\n"])])
