@@ -1,15 +1,13 @@
 """`openai/…`, and every server that speaks OpenAI's chat completions: one POST, one stream of server-sent events.
 
-Here: the request's body, the stream's lines, the refusals. Not here: retries, and any other provider (litellm does
+Here: the request and its refusal. Not here: what a stream says (`wire_openai`), retries, any other provider (litellm does
 those). It exists because litellm needs 5 ms until such a request is out and 12 ms of CPU a call, this 0.3 and 0.5.
 
 https://platform.openai.com/docs/api-reference/chat-streaming
 """
 
 import asyncio
-import json
 import re
-from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -17,52 +15,20 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import msgspec
 
-from gateway.llm.assembly import Delta
 from gateway.llm.attempt import Attempt
-from gateway.llm.model import Endpoint, Generation, ModelError, Request, Token
-from gateway.llm.prices import Tokens
+from gateway.llm.model import Endpoint, Generation, ModelError, Request
 from gateway.llm.quirks import for_provider
 from gateway.llm.refusals import model_error, refusal, without_key
+from gateway.llm.wire_openai import events, plain, reason, take, take_json
 
 DEFAULT_BASE = "https://api.openai.com/v1"
 CONNECTIONS_MAX = 256
 CONNECT_SECONDS_MAX = 10.0
 SILENCE_SECONDS_MAX = 300.0  # models that reason can say nothing for minutes
 IDLE_SECONDS_MAX = 30.0  # shorter than servers keep theirs: a POST on a connection they just closed is lost
-LINE_BYTES_MAX = 16 << 20
 REFUSAL_BYTES_MAX = 64 << 10
 
-_MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _REASONING_MODEL = re.compile(r"(o\d|gpt-5)")  # these take no temperature
-
-
-class _Choice(msgspec.Struct, frozen=True):
-    error: Any = None
-    delta: Delta | None = None
-    message: Delta | None = None  # from a server that does not stream
-    finish_reason: str | None = None
-    logprobs: Any = None  # old servers give it other shapes
-
-
-class _PromptDetails(msgspec.Struct, frozen=True):
-    cached_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct, frozen=True):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _PromptDetails | None = None
-
-
-class _Chunk(msgspec.Struct, frozen=True):
-    choices: list[_Choice] | None = None
-    usage: _Usage | None = None
-    error: Any = None
-    message: Any = None  # of an error that stands there bare
-    detail: Any = None
-
-
-_chunk = msgspec.json.Decoder(_Chunk, strict=False)
 
 
 class OpenAIProvider:
@@ -193,119 +159,35 @@ async def _take_all(attempt: Attempt, response: aiohttp.ClientResponse, silence_
     if response.content_type == "text/html":
         raise _no_model_there(attempt, await response.content.read(REFUSAL_BYTES_MAX))
     if response.content_type == "application/json":
-        _take_whole(attempt, await response.read())
+        await take_json(attempt, await response.read())
         return
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(silence_seconds) as patience:
         async for data in events(response.content.iter_any()):
             if data == b"[DONE]":
                 return
-            _take(attempt, data)
+            take(attempt, data)
             patience.reschedule(loop.time() + silence_seconds)
     if not attempt.assembler.finish:
         raise attempt.cut("it ended without a finish reason")
-
-
-async def events(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The data of each server-sent event; every server here puts one event's data on one line. An error that some put
-    there as a line of another name, or of none, is one too. Raises ValueError on a line over the bound."""
-    rest = b""
-    async for piece in pieces:
-        *lines, rest = (rest + piece).split(b"\n")
-        for line in lines:
-            if data := _data(line):
-                yield data
-        if len(rest) > LINE_BYTES_MAX:
-            raise ValueError(f"a line over {LINE_BYTES_MAX} bytes")
-    if data := _data(rest):
-        yield data
-
-
-def _data(line: bytes) -> bytes:
-    """Empty for what carries nothing."""
-    line = line.removeprefix(b"\xef\xbb\xbf").strip()
-    if line.startswith(b"error:"):
-        return b'{"error": %b}' % line.removeprefix(b"error:")
-    return line if line.startswith(b"{") else line.removeprefix(b"data:").strip() if line.startswith(b"data:") else b""
-
-
-def _take_whole(attempt: Attempt, data: bytes) -> None:
-    _take(attempt, data)
-    if not attempt.assembler.finish and not attempt.assembler.characters:
-        raise attempt.cut(f"there is no answer in it: {data[:200].decode(errors='replace')}")
-
-
-def _take(attempt: Attempt, data: bytes) -> None:
-    chunk = _decoded(data)
-    error = chunk.error or next((choice.error for choice in chunk.choices or () if choice.error), None)
-    if not error and chunk.choices is None and (chunk.message or chunk.detail):
-        error = msgspec.json.decode(data)
-    if error:
-        status, code, said = _reason(error)
-        raise refusal(attempt.endpoint, status, said, code=code, usage=attempt.spent())
-    for choice in chunk.choices or ():
-        if delta := choice.delta or choice.message:
-            attempt.assembler.add(delta)
-        attempt.assembler.tokens += _tokens(choice.logprobs)
-        attempt.assembler.end(choice.finish_reason)
-    if chunk.usage and chunk.usage.prompt_tokens:
-        details = chunk.usage.prompt_tokens_details
-        attempt.counted = Tokens(
-            prompt=chunk.usage.prompt_tokens,
-            completion=chunk.usage.completion_tokens or 0,
-            cache_read=(details.cached_tokens or 0) if details else 0,
-        )
-
-
-def _decoded(data: bytes) -> _Chunk:
-    """Raises DecodeError or ValueError. Some servers cut an emoji in two, which one JSON text cannot say."""
-    try:
-        return _chunk.decode(data)
-    except msgspec.ValidationError:
-        raise
-    except msgspec.DecodeError:
-        return msgspec.convert(json.loads(data), _Chunk, strict=False)
-
-
-def _tokens(logprobs: Any) -> list[Token]:
-    """None for the shapes of old, which come unasked."""
-    try:
-        found: list[Token] = msgspec.convert(logprobs["content"], list[Token])
-    except (TypeError, KeyError, msgspec.ValidationError):
-        return []
-    return found
 
 
 def _refused(attempt: Attempt, response: aiohttp.ClientResponse, data: bytes) -> Exception:
     try:
         answer = msgspec.json.decode(data)
     except msgspec.DecodeError:
-        answer = _plain(data.decode("utf-8", "replace"))
+        answer = plain(data.decode("utf-8", "replace"))
     while isinstance(answer, list) and answer:
         answer = answer[0]
     inner = answer.get("error", answer) if isinstance(answer, dict) else answer
-    _, code, said = _reason(inner)
+    _, code, said = reason(inner)
     headers = {name.lower(): value for name, value in response.headers.items()}
     return refusal(attempt.endpoint, response.status, said, code=code, headers=headers)
 
 
 def _no_model_there(attempt: Attempt, page: bytes) -> Exception:
-    said = without_key(attempt.endpoint, _plain(page.decode("utf-8", "replace")))
+    said = without_key(attempt.endpoint, plain(page.decode("utf-8", "replace")))
     return model_error(attempt.endpoint, "unreachable", f"a web page answers there: {said}")
-
-
-def _reason(error: Any) -> tuple[int, str, str]:
-    """(status, code, sentence) of an error object, in any of the shapes that servers give it."""
-    if not isinstance(error, dict):
-        return 0, "", str(error)
-    code = error.get("code") or error.get("type") or ""
-    status = next((int(s) for s in (str(error.get("status")), str(code)) if s.isdigit()), 0)
-    return status, f"{code} {error.get('type') or ''}", str(error.get("message") or error.get("detail") or error)
-
-
-def _plain(page: str) -> str:
-    """The words of a web page."""
-    return " ".join(_MARKUP.sub(" ", page).split())
 
 
 def _named(error: Exception) -> str:

@@ -44,6 +44,11 @@ async def test_an_emoji_that_was_cut_in_two_is_one(make: Make, server: ScriptedO
     assert [(await make(DIRECT).generate(asking())).text for _ in range(2)] == ["😀", "�"]
 
 
+async def test_events_under_another_name_are_events(make: Make, server: ScriptedOpenAI) -> None:
+    server.script([Raw([SAID, b"data: [DONE]\n\n"], "application/json")])
+    assert (await make(DIRECT).generate(asking())).text == "Grüße"
+
+
 @pytest.mark.parametrize("name", STREAMS)
 async def test_an_odd_stream_is_read(name: str, make: Make, server: ScriptedOpenAI) -> None:
     server.script([Raw([*STREAMS[name], b"data: [DONE]\n\n"])])
