@@ -162,7 +162,7 @@ def _decision(
         view=turn.view(action),
         question=tool.question or arguments.get("question", ""),
         via=route.medium,
-        route=route if tool.kind in ("interject", "answer") else None,
+        route=route if tool.kind in ("interject", "answer", "stop") else None,
         files=files.handed_on(arguments, turn) if tool.kind in ("interject", "answer") else (),
     )
 
