@@ -9,12 +9,12 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import Message
-from typing import Any
 
 from gateway.record import Record, whole_text
 from mediums.email import quotes
 from mediums.email.flowed import unflowed
 from mediums.email.headers import Fields, decoded, only_mailbox, subject_of, text_of
+from mediums.email.hypertext import GOES_ON, from_html
 
 DEPTH = 8  # of parts in parts
 PARTS = 100
@@ -28,16 +28,9 @@ Part = Message  # compat32: headers as they came
 
 _ALREADY_SHOWN = re.compile(r"cid:([^\"'\s>]+)", re.IGNORECASE)
 _CLOSED = "[this mail is encrypted or sealed, by S/MIME or PGP: it cannot be read here; say so]"
-_GOES_ON = "[the mail goes on; only its beginning is shown]"
 _MORE_PARTS = "[there is more in this mail: it has too many parts in parts, which were not read]"
 _SEALED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
 _METHODS = {"CANCEL": "cancelled invitation", "REPLY": "answer to an invitation", "COUNTER": "other time proposed"}
-_HIDDEN = re.compile(
-    r"(?:display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all|"
-    r"(?:opacity|font-size|max-height)\s*:\s*0(?![.\d]))",
-    re.IGNORECASE,
-)
-_ELEMENT = re.compile(r"</?(?!style|script|head|title|template)\w+\b[^<>]{0,2000}>", re.IGNORECASE)
 _DATE = re.compile(r"^(\d{8})(?:T(\d{6})(Z?))?$")
 
 
@@ -73,7 +66,7 @@ def read(message: "Part[str, str]") -> Read:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= TEXT_LENGTH else f"{text[:TEXT_LENGTH]}…\n{_GOES_ON}"
+    return text if len(text) <= TEXT_LENGTH else f"{text[:TEXT_LENGTH]}…\n{GOES_ON}"
 
 
 def _read(part: "Part[str, str]", found: _Found, depth: int) -> None:
@@ -192,48 +185,6 @@ def _parameter(part: "Part[str, str]", name: str) -> str:
         return str(part.get_param(name, "")).casefold()
     except (LookupError, UnicodeError, ValueError, TypeError):
         return ""
-
-
-# --- HTML ------------------------------------------------------------------------------------------------------------
-
-
-def from_html(html: str) -> str:
-    """As a reader sees it, without what is hidden; quotes behind `> `."""
-    # 0.15 s of importing, which a start without mail does not pay.
-    from lxml import etree  # type: ignore[import-untyped]
-    from lxml import html as lxml_html
-
-    parser = lxml_html.HTMLParser(encoding="utf-8", remove_comments=True)
-    try:
-        tree = lxml_html.fromstring(html.encode("utf-8"), parser=parser)
-    except (etree.LxmlError, ValueError):
-        return ""
-    hidden = [one for one in tree.xpath("//*[@style]") if _HIDDEN.search(one.get("style"))]
-    for one in [*tree.xpath("//head | //script | //style | //template | //title | //*[@hidden]"), *hidden]:
-        if one.getparent() is not None:
-            one.drop_tree()
-    for quote in tree.xpath("//blockquote[not(ancestor::blockquote)]"):
-        marked = lxml_html.Element("pre")
-        marked.text = "\n".join(f"> {line.strip()}" for line in _rendered(quote).strip().splitlines())
-        marked.tail = quote.tail
-        if quote.getparent() is not None:
-            quote.getparent().replace(quote, marked)
-    text = "\n".join(line.rstrip() for line in _rendered(tree).replace("\xa0", " ").splitlines())
-    text = re.sub(r"\n{3,}", "\n\n", text).strip()
-    if not any(one.type_name == "ERR_RESOURCE_LIMIT" for one in parser.error_log):
-        return text
-    flat = _ELEMENT.sub("<br>", html)  # the parser goes no deeper than 256 elements
-    return f"{text}\n{_GOES_ON}" if text or flat == html else from_html(flat)
-
-
-def _rendered(tree: Any) -> str:
-    from inscriptis import get_text  # type: ignore[import-untyped]
-    from inscriptis.css_profiles import CSS_PROFILES  # type: ignore[import-untyped]
-    from inscriptis.model.config import ParserConfig  # type: ignore[import-untyped]
-    from lxml import etree
-
-    config = ParserConfig(css=CSS_PROFILES["strict"], display_links=True)
-    return str(get_text(etree.tostring(tree, encoding="unicode", with_tail=False), config))
 
 
 # --- what else comes by mail -----------------------------------------------------------------------------------------
