@@ -17,7 +17,7 @@ def from_html(html: str) -> str:
     """As a reader sees it, without what is hidden; quotes behind `> `."""
     # 0.15 s of importing, which a start without mail does not pay.
     from lxml import etree  # type: ignore[import-untyped]
-    from lxml import html as lxml_html  # type: ignore[import-untyped]
+    from lxml import html as lxml_html
 
     parser = lxml_html.HTMLParser(encoding="utf-8", remove_comments=True)
     try:
