@@ -136,7 +136,7 @@ async def test_a_long_rest_does_not_outlast_the_deadline(broker):
     platform.script["1"] = [flood(3600)]
     async with desk(broker, platform) as d:
         ref = await d.send("1", "news", until=datetime.now(UTC) + timedelta(seconds=0.3))
-        assert (await d.ends(1))[ref].why == TOO_LATE
+        assert (await d.ends(1))[ref].why.startswith(TOO_LATE)
 
 
 async def test_parts_are_one_set(broker):
