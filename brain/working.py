@@ -85,6 +85,7 @@ class ActionView(msgspec.Struct):
         self.narrowed = self.narrowed or (self.elsewhere and steer.verb in ("interject", "answer"))
         if steer.verb == "interject" and self.phase in IDLE:
             self._begin(at, told=silently)
+            self.route = steer.route or self.route
         if steer.verb != "stop":  # an end is told by the action itself
             self.phase = LEADS_TO.get((self.phase, steer.verb), self.phase)
         if steer.verb == "answer":

@@ -262,13 +262,15 @@ def packages(config: Path | None, again: bool) -> None:
 
 @main.command(name="eval")
 @config_option
-@click.option("--model", default=None, help="Another one than the settings', with its key and address.")
-@click.option("--tool-calls", type=click.Choice(["native", "schema"]), default=None, help="Else as the settings say.")
-@click.option("--scenarios", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Others than our own.")
-@click.option("--half", type=click.Choice(["tuning", "held-out"]), default=None, help="Only one half of them.")
-@click.option("--parallel", type=click.IntRange(0, 64), default=0, help="At once; by itself what suits the server.")
-@click.option("--again", is_flag=True, help="Ask anew what was asked before, instead of going on.")
-@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
+@click.option("--model", default=None, help="Another one than config.toml's, with its key and address.")
+@click.option("--tool-calls", type=click.Choice(["native", "schema"]), default=None, help="Else as config.toml says.")
+@click.option(
+    "--scenarios", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Yours, instead of ours."
+)
+@click.option("--half", type=click.Choice(["tuning", "held-out"]), default=None, help="Only these of them.")
+@click.option("--parallel", type=click.IntRange(0, 64), default=0, help="So many at once; 0: what suits its server.")
+@click.option("--again", is_flag=True, help="Ask also what was asked before.")
+@click.option("--json", "as_json", is_flag=True, help="Print each decision and all figures, as JSON.")
 def evaluation(
     config: Path | None,
     model: str | None,
@@ -279,7 +281,12 @@ def evaluation(
     again: bool,
     as_json: bool,
 ) -> None:
-    """How often the model decides right: to speak, wait, start, steer or ask. Needs no gateway."""
+    """How often a model decides right: to speak, wait, start, steer or ask.
+
+    Puts scenarios through the real prompt and tools, prints a table by axis with each wrong decision beside the right
+    ones, and says what that cost. Needs no gateway; nothing is started or sent. Run again it goes on where it was
+    broken off. docs/eval.md has the form of the files and of the JSON.
+    """
     from frontdesk.evaluation.command import CannotEvaluate, Options, evaluate
 
     options = Options(

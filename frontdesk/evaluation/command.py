@@ -16,9 +16,9 @@ from frontdesk.evaluation.policies import POLICIES, PolicyModel
 from frontdesk.evaluation.running import Kept, Result, run
 from frontdesk.evaluation.scenario import CannotRead, Scenario, doubts, load
 from frontdesk.models import Models
-from gateway.llm.model import Model
+from gateway.llm.model import Model, ModelError
 from gateway.record import Record
-from gateway.settings import Settings
+from gateway.settings import ModelSettings, Settings
 
 HOSTED_AT_ONCE, OWN_AT_ONCE = 6, 1
 OWN_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -55,59 +55,60 @@ async def evaluate(settings: Settings, options: Options) -> int:
     for scenario in scenarios:
         for doubt in doubts(scenario):
             click.echo(f"scenario {scenario.id}: {doubt}", err=True)
-    if options.model:
-        settings = _with_model(settings, options.model)
-    if options.tool_calls:
-        model_settings = msgspec.structs.replace(settings.model, tool_calls=options.tool_calls)
-        settings = msgspec.structs.replace(settings, model=model_settings)
-    if settings.model.name is None:
+    asked = _asked(settings.model, options)
+    name = asked.name
+    if name is None:
         raise CannotEvaluate('no model is set: write [model] name = "openai/…" in config.toml, or give --model.')
-    parallel = options.parallel or _at_once(settings)
-    async with _model(settings) as model:
-        pairs = await _all(scenarios, model, parallel, settings.model.tool_calls == "schema", options)
+    try:
+        async with _model(settings, asked) as model:
+            pairs = await _all(scenarios, model, asked, options)
+    except ModelError as error:
+        raise CannotEvaluate(f"{error.for_operator}. What was decided is kept: the same command goes on.") from error
     if options.as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(report.as_json(pairs, settings.model.name))))
+        click.echo(msgspec.json.format(msgspec.json.encode(report.as_json(pairs, name))))
     else:
-        Console(width=None if os.isatty(1) else 160).print(report.shown(pairs, settings.model.name))
+        Console(width=None if os.isatty(1) else 160).print(report.shown(pairs, name))
     return 1 if any(result.failed for _, result in pairs) else 0
 
 
 async def _all(
-    scenarios: Sequence[Scenario], model: Model, parallel: int, by_schema: bool, options: Options
+    scenarios: Sequence[Scenario], model: Model, asked: ModelSettings, options: Options
 ) -> list[tuple[Scenario, Result]]:
     found: dict[str, tuple[Scenario, Result]] = {}
-    kept = Kept(results_file())
+    kept = Kept(results_file(), about=f"{asked.api_base} {asked.temperature}")
+    by_schema = asked.tool_calls == "schema"
+    parallel = options.parallel or _at_once(asked)
     async for scenario, result in run(
         scenarios, model, parallel=parallel, kept=kept, by_schema=by_schema, again=options.again
     ):
         found[scenario.id] = (scenario, result)
         sign = "–" if result.failed else "✓" if result.right else "✗"
-        click.echo(f"{len(found):3}/{len(scenarios)} {sign} {scenario.id} {result.seconds:.1f} s", err=True)
+        came = "from before" if result.key in kept.before and not options.again else f"{result.seconds:.1f} s"
+        click.echo(f"{len(found):3}/{len(scenarios)} {sign} {scenario.id} {came}", err=True)
     return [found[scenario.id] for scenario in scenarios]
 
 
-def _with_model(settings: Settings, name: str) -> Settings:
-    return msgspec.structs.replace(settings, model=msgspec.structs.replace(settings.model, name=name, fallbacks=()))
+def _asked(settings: ModelSettings, options: Options) -> ModelSettings:
+    """That model alone: what a fallback answers is not its judgement."""
+    name, tool_calls = options.model or settings.name, options.tool_calls or settings.tool_calls
+    return msgspec.structs.replace(settings, name=name, tool_calls=tool_calls, fallbacks=())
 
 
-def _at_once(settings: Settings) -> int:
+def _at_once(asked: ModelSettings) -> int:
     """A server on this machine has no more cores for two at once, and its cache is one conversation's."""
-    host = urlsplit(settings.model.api_base or "").hostname
-    return OWN_AT_ONCE if host in OWN_HOSTS else HOSTED_AT_ONCE
+    return OWN_AT_ONCE if urlsplit(asked.api_base or "").hostname in OWN_HOSTS else HOSTED_AT_ONCE
 
 
 @asynccontextmanager
-async def _model(settings: Settings) -> AsyncIterator[Model]:
-    name = settings.model.name or ""
+async def _model(settings: Settings, asked: ModelSettings) -> AsyncIterator[Model]:
+    name = asked.name or ""
     if name.startswith(POLICY):
         if name.removeprefix(POLICY) not in POLICIES:
             raise CannotEvaluate(f"there is no {name}; there are: {', '.join(POLICY + one for one in POLICIES)}")
         yield PolicyModel(name.removeprefix(POLICY))
         return
-    with_actor = (
-        settings if settings.actor_model.name else msgspec.structs.replace(settings, actor_model=settings.model)
-    )
-    models = Models(with_actor, lambda text: click.echo(text, err=True), roles=("brain",))
+    settings = msgspec.structs.replace(settings, model=asked, actor_model=asked)
+    models = Models(settings, lambda text: click.echo(text, err=True), roles=("brain",))
     models.start()
     try:
         yield models.brain

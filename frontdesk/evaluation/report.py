@@ -84,7 +84,7 @@ def lines(pairs: Pairs, model: str) -> list[str]:
     return [
         "",
         f"{model}: {everything['right']} of {everything['of']} right ({everything['percent']:.0f} %); "
-        + ", ".join(f"{half} half {one['right']} of {one['of']}" for half, one in by_half.items()),
+        + ", ".join(f"{half} half {one['right']} of {one['of']}" for half, one in by_half.items() if one["of"]),
         f"{everything['seconds']:.1f} s a decision (95th percentile {everything['seconds_p95']:.1f} s), at most "
         f"{everything['completion_tokens_max']} tokens generated",
         *(f"{what}: {wrong} of {of}" for what, (wrong, of) in told_apart(pairs).items() if of),

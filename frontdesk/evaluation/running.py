@@ -21,6 +21,7 @@ from gateway.record import Record, encode
 
 SHOWN = 160
 BY_RULE = "rule"
+HOPELESS = frozenset({"key_refused", "model_unknown", "unreachable"})  # for the next scenario as well
 
 
 class Result(Record, frozen=True, kw_only=True):
@@ -43,9 +44,11 @@ class Result(Record, frozen=True, kw_only=True):
 
 
 class Kept:
-    """Results in a file, a line each; the last one of a key counts."""
+    """Results in a file, a line each; the last one of a key counts. `about` is what else they follow from: where the
+    model is served, and how it is asked."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, about: str = "") -> None:
+        self.about = about
         self._path = path
         self._found: dict[str, Result] = {}
         if path.exists():
@@ -55,6 +58,7 @@ class Kept:
                 except msgspec.DecodeError:  # a run was ended while it wrote
                     continue
                 self._found[result.key] = result
+        self.before = frozenset(self._found)
 
     def get(self, key: str) -> Result | None:
         return self._found.get(key)
@@ -75,37 +79,29 @@ async def run(
     by_schema: bool = False,
     again: bool = False,
 ) -> AsyncIterator[tuple[Scenario, Result]]:
-    """In the order in which they are done. A scenario that the model gave no answer to is not kept."""
-    waiting: asyncio.Queue[Scenario] = asyncio.Queue()
-    done: asyncio.Queue[tuple[Scenario, Result]] = asyncio.Queue()
-    for scenario in scenarios:
-        waiting.put_nowait(scenario)
+    """In the order in which they are done. A scenario that the model gave no answer to is not kept. Raises ModelError
+    where no other would be answered either."""
+    slots = asyncio.Semaphore(parallel)
 
-    async def work() -> None:
-        while not waiting.empty():
-            scenario = waiting.get_nowait()
-            done.put_nowait(
-                (scenario, await _result(scenario, staged(scenario, by_schema=by_schema), model, kept, again))
-            )
+    async def one(scenario: Scenario) -> tuple[Scenario, Result]:
+        async with slots:
+            moment = staged(scenario, by_schema=by_schema)
+            key = _key(scenario, moment, model, kept.about)
+            result = None if again else kept.get(key)
+            if result is None:
+                result = await _asked(key, scenario, moment, model)
+                if not result.failed:
+                    kept.put(result)
+            return scenario, result
 
-    workers = [asyncio.create_task(work()) for _ in range(parallel)]
+    tasks = [asyncio.create_task(one(scenario)) for scenario in scenarios]
     try:
-        for _ in scenarios:
-            yield await done.get()
+        for done in asyncio.as_completed(tasks):
+            yield await done
     finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-
-
-async def _result(scenario: Scenario, moment: Moment, model: Model, kept: Kept, again: bool) -> Result:
-    key = _key(scenario, moment, model)
-    if not again and (before := kept.get(key)) is not None:
-        return before
-    result = await _asked(key, scenario, moment, model)
-    if not result.failed:
-        kept.put(result)
-    return result
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _nothing_found(query: str) -> Recalled:
@@ -115,8 +111,15 @@ async def _nothing_found(query: str) -> Recalled:
 
 async def _asked(key: str, scenario: Scenario, moment: Moment, model: Model) -> Result:
     if moment.turn is None:
-        taken = decided((), moment.ids)
-        return Result(key=key, id=scenario.id, model=BY_RULE, taken=taken, right=is_right(taken, scenario))
+        taken = decided(moment.by_rule, moment.ids)
+        return Result(
+            key=key,
+            id=scenario.id,
+            model=BY_RULE,
+            taken=taken,
+            right=is_right(taken, scenario),
+            text=_shown(moment.by_rule),
+        )
     tools = legal(moment.turn, moment.rights, moment.turn.askers())
     counting = _Counting(model)
     began = time.monotonic()
@@ -125,6 +128,8 @@ async def _asked(key: str, scenario: Scenario, moment: Moment, model: Model) -> 
             counting, moment.frame, moment.turn, tools, moment.now, lambda *_: None, moment.rights, _nothing_found
         )
     except ModelError as error:
+        if error.kind in HOPELESS:
+            raise
         return Result(key=key, id=scenario.id, model=model.name, failed=error.for_operator)
     taken = decided(made.decisions, moment.ids)
     return Result(
@@ -133,7 +138,7 @@ async def _asked(key: str, scenario: Scenario, moment: Moment, model: Model) -> 
         model=made.model,
         taken=taken,
         right=is_right(taken, scenario),
-        text="; ".join(_words(one) for one in made.decisions)[:SHOWN],
+        text=_shown(made.decisions),
         why=made.why,
         calls=counting.calls,
         seconds=round(time.monotonic() - began, 3),
@@ -141,10 +146,6 @@ async def _asked(key: str, scenario: Scenario, moment: Moment, model: Model) -> 
         completion_tokens=made.usage.completion_tokens,
         usd=made.usage.usd,
     )
-
-
-async def _nothing_older(query: str) -> Recalled:
-    return Recalled(query=query, found=NOTHING)
 
 
 class _Counting:
@@ -160,12 +161,16 @@ class _Counting:
         return await self._model.generate(request, on_spent)
 
 
-def _key(scenario: Scenario, moment: Moment, model: Model) -> str:
+def _key(scenario: Scenario, moment: Moment, model: Model, about: str) -> str:
     asked: object = None
     if moment.turn is not None:
         tools = legal(moment.turn, moment.rights, moment.turn.askers())
         asked = prompt.request(moment.frame, moment.turn, tools, moment.now)
-    return hashlib.sha256(encode([model.name, scenario, asked])).hexdigest()[:24]
+    return hashlib.sha256(encode([model.name, about, scenario, asked])).hexdigest()[:24]
+
+
+def _shown(decisions: Sequence[Decision]) -> str:
+    return "; ".join(_words(one) for one in decisions)[:SHOWN]
 
 
 def _words(decision: Decision) -> str:

@@ -1,5 +1,6 @@
 """A scenario's form, and the files of them. Nothing is decided here."""
 
+import codecs
 import hashlib
 from importlib import resources
 from pathlib import Path
@@ -77,13 +78,17 @@ def load(path: Path | None = None) -> tuple[Scenario, ...]:
 
 
 def _values(name: str, data: bytes) -> list[Any]:
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
         value = msgspec.json.decode(data)
-    except msgspec.DecodeError:
-        try:
-            return [msgspec.json.decode(line) for line in data.splitlines() if line.strip()]
-        except msgspec.DecodeError as error:
-            raise CannotRead(f"{name} is neither JSON nor JSON lines: {error}") from error
+    except msgspec.DecodeError as whole:
+        value = []
+        for number, line in enumerate(data.splitlines(), 1):
+            try:
+                value += [msgspec.json.decode(line)] if line.strip() else []
+            except msgspec.DecodeError as error:
+                why = f"as one: {whole}; as one object a line, line {number}: {error}"
+                raise CannotRead(f"{name} holds no JSON ({why})") from error
     if isinstance(value, dict):
         value = value.get("scenarios", [value])
     if not isinstance(value, list):

@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 
+from brain import controls
 from brain.attention import Manner, attention
 from brain.contacts import Contact
 from brain.entries import Act, Decided, Decision, Speak, Taken
@@ -34,9 +35,11 @@ _ASKS = re.compile(r"[?？؟]\s*(\([^()]*\)|\[[^\[\]]*\])?\s*[\"'”»]*$")
 
 
 class Moment(Record, frozen=True, kw_only=True):
-    """`turn` is None where the rules before any model already chose silence. `ids` are the scenario's, by action."""
+    """`turn` is None where the rules before any model already decided: `by_rule`. `ids` are the scenario's, by
+    action."""
 
     turn: Turn | None
+    by_rule: tuple[Decision, ...]
     frame: Frame
     ids: dict[str, str]
     rights: Rights
@@ -47,7 +50,13 @@ def staged(scenario: Scenario, *, by_schema: bool = False) -> Moment:
     stage = _Stage(scenario)
     stage.works()
     stage.history()
-    return Moment(turn=stage.turn(), frame=stage.frame(by_schema), ids=stage.ids, rights=stage.rights(), now=THEN)
+    turn, rights = stage.turn(), stage.rights()
+    by_rule: tuple[Decision, ...] = ()
+    if turn is not None and turn.heard[0].control:
+        by_rule = controls.decisions(turn.heard[0], turn, rights)
+        turn = None
+    frame = stage.frame(by_schema)
+    return Moment(turn=turn, by_rule=by_rule, frame=frame, ids=stage.ids, rights=rights, now=THEN)
 
 
 class _Stage:

@@ -7,7 +7,7 @@ else; every number it tells was computed by Python in an actor's sandbox.
 from collections.abc import Callable
 
 from frontdesk.rehearsal import desk, worker
-from gateway.llm.model import Generation, OnSpent, Request, Usage
+from gateway.llm.model import Generation, OnSpent, Request
 
 NAME = "rehearsal (rules, not a language model)"
 
@@ -31,6 +31,3 @@ def desk_model() -> RehearsalModel:
 def worker_model(pace_seconds: float) -> RehearsalModel:
     """`pace_seconds` is how long its code rests at each step, so that there is a middle to interrupt."""
     return RehearsalModel(lambda request: worker.decide(request, pace_seconds))
-
-
-__all__ = ["NAME", "RehearsalModel", "Usage", "desk_model", "worker_model"]

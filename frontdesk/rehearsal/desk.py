@@ -2,6 +2,8 @@
 
 import re
 
+import msgspec
+
 from frontdesk.rehearsal import words
 from frontdesk.rehearsal.answers import call, calls, say
 from gateway.llm.model import Generation, RawCall, Request
@@ -30,7 +32,7 @@ class Running(Record, frozen=True, kw_only=True):
     name: str
     phase: str
     line: str
-    questions: tuple[str, ...]
+    questions: tuple[str, ...] = ()
 
 
 def decide(request: Request) -> Generation:
@@ -79,16 +81,9 @@ def _running(content: str) -> list[Running]:
     found: list[Running] = []
     for line in content.splitlines():
         if head := _ACTION.match(line):
-            found.append(Running(label=head[1], name=head[2], phase=head[3], line=line, questions=()))
+            found.append(Running(label=head[1], name=head[2], phase=head[3], line=line))
         elif (question := _QUESTION.match(line)) and found:
-            last = found[-1]
-            found[-1] = Running(
-                label=last.label,
-                name=last.name,
-                phase=last.phase,
-                line=last.line,
-                questions=(*last.questions, question[1]),
-            )
+            found[-1] = msgspec.structs.replace(found[-1], questions=(*found[-1].questions, question[1]))
     return found
 
 

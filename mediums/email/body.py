@@ -21,11 +21,14 @@ TEXT_LENGTH = 40_000  # characters; an event has 256 KB at most
 HTML_LENGTH = 1_000_000
 ATTACHED_LENGTH = 2000
 NAME_LENGTH = 80
+DECORATION_BYTES = 30_000  # of a picture within a text
 
 Part = Message  # compat32: headers as they came
 
 _ALREADY_SHOWN = re.compile(r"cid:([^\"'\s>]+)", re.IGNORECASE)
+_CLOSED = "[this mail is encrypted or sealed, by S/MIME or PGP: it cannot be read here; say so]"
 _SEALED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
+_METHODS = {"CANCEL": "cancelled invitation", "REPLY": "answer to an invitation", "COUNTER": "other time proposed"}
 _DATE = re.compile(r"^(\d{8})(?:T(\d{6})(Z?))?$")
 
 
@@ -74,25 +77,51 @@ def _read(part: "Part[str, str]", found: _Found, depth: int) -> None:
     if kind == "message/rfc822":
         _attached_mail(part, found, depth)
     elif kind in _SEALED:
-        found.texts.append("[this mail is encrypted or sealed, by S/MIME or PGP: it cannot be read here; say so]")
+        found.texts.append(_CLOSED)
+    elif kind == "multipart/alternative" and part.is_multipart():
+        _alternatives([one for one in part.get_payload() if isinstance(one, Message)], found, depth)
     elif part.is_multipart():
         inner = [one for one in part.get_payload() if isinstance(one, Message)]
         if kind == "multipart/signed":
             inner = inner[:1]  # the other is the signature
-        if kind == "multipart/alternative":
-            best = [_best(inner)] if inner else []
-            inner = best + [one for one in inner if one.get_content_type() == "text/calendar" and one not in best]
         for one in inner:
             _read(one, found, depth + 1)
     elif _is_attachment(part, kind):
         _attachment(part, kind, found)
     elif kind == "text/html":
-        found.shown_images |= {one.casefold() for one in _ALREADY_SHOWN.findall(_text(part))}
+        found.shown_images |= _shown_in(_text(part))
         found.texts.append(from_html(_text(part)))
     elif kind == "text/calendar":
         _invitation(part, found)
     else:
-        found.texts.append(_text(part))
+        text = _text(part)
+        found.texts.append(_CLOSED if text.lstrip().startswith("-----BEGIN PGP MESSAGE-----") else text)
+
+
+def _alternatives(inner: "list[Part[str, str]]", found: _Found, depth: int) -> None:
+    """The best of them, and what an invitation says besides."""
+    best = [_best(inner)] if inner else []
+    for one in inner:
+        if one in best or one.get_content_type() == "text/calendar":
+            _read(one, found, depth + 1)
+        else:
+            _files_within(one, found, depth + 1, alone=True)
+
+
+def _files_within(part: "Part[str, str]", found: _Found, depth: int, *, alone: bool = False) -> None:
+    """Of an alternative that is not read: Apple's programs put the files between the pieces of its HTML."""
+    found.parts += 1
+    kind = part.get_content_type()
+    if depth > DEPTH or found.parts > PARTS:
+        return
+    if part.is_multipart() and kind != "message/rfc822":
+        for one in part.get_payload():
+            if isinstance(one, Message):
+                _files_within(one, found, depth + 1)
+    elif kind == "text/html":
+        found.shown_images |= _shown_in(_text(part))
+    elif not alone and _is_attachment(part, kind):
+        _attachment(part, kind, found)
 
 
 def _best(alternatives: "list[Part[str, str]]") -> "Part[str, str]":
@@ -107,14 +136,22 @@ def _is_attachment(part: "Part[str, str]", kind: str) -> bool:
     disposition = str(part.get("content-disposition", "")).partition(";")[0].strip().casefold()
     if kind == "text/calendar":
         return False
-    return disposition == "attachment" or not kind.startswith("text/") or bool(disposition and _file_name(part))
+    if kind.startswith("multipart/"):  # its boundary is nowhere: what there is is its text
+        return False
+    named = bool(_file_name(part)) and (bool(disposition) or kind not in ("text/plain", "text/html"))
+    return disposition == "attachment" or named or not kind.startswith("text/")
 
 
 def _attachment(part: "Part[str, str]", kind: str, found: _Found) -> None:
-    """A picture that the text shows is not handed over by anyone."""
-    shown = str(part.get("content-id", "")).strip().strip("<>").casefold()
-    if not (kind.startswith("image/") and shown and shown in found.shown_images):
-        found.attached.append(Enclosed(name=_file_name(part) or "attachment", kind=kind, data=_data(part)))
+    """A small picture that the text shows is of a signature, and handed over by nobody; a large one was put there to be
+    looked at."""
+    shown, data = str(part.get("content-id", "")).strip().strip("<>").casefold(), _data(part)
+    if len(data) > DECORATION_BYTES or not (kind.startswith("image/") and shown and shown in found.shown_images):
+        found.attached.append(Enclosed(name=_file_name(part) or "attachment", kind=kind, data=data))
+
+
+def _shown_in(html: str) -> set[str]:
+    return {one.casefold() for one in _ALREADY_SHOWN.findall(html)}
 
 
 def _file_name(part: "Part[str, str]") -> str:
@@ -221,10 +258,11 @@ def _invitation(part: "Part[str, str]", found: _Found) -> None:
         name, _, value = line.partition(":")
         key, _, parameters = name.partition(";")
         values.setdefault(key.upper(), (parameters, value))
+    method = next((line.partition(":")[2].strip().upper() for line in lines if line.upper().startswith("METHOD:")), "")
     summary = values.get("SUMMARY", ("", "without a title"))[1].replace("\\,", ",").replace("\\;", ";")
     start, end = (_moment(values[key]) if key in values else "" for key in ("DTSTART", "DTEND"))
     when = f", {start}" + (f" to {end}" if end else "") if start else ""
-    found.texts.append(f"[invitation: {_one_line(summary)}{when}]")
+    found.texts.append(f"[{_METHODS.get(method, 'invitation')}: {_one_line(summary)}{when}]")
     found.attached.append(Enclosed(name=_file_name(part) or "invite.ics", kind="text/calendar", data=_data(part)))
 
 

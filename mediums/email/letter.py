@@ -106,7 +106,8 @@ def letter(
     message = MIMEMultipart("mixed", policy=_POLICY) if files else words
     message["From"] = _from(account)
     message["To"] = _ascii_address(to.to)
-    message["Subject"] = _encoded(_subject(to, route, markdown or ", ".join(one.file.name for one in files)))
+    subject = _subject(to, route, markdown or ", ".join(one.file.name for one in files))
+    message["Subject"] = _encoded(subject, "Subject")
     message["Date"] = format_datetime(now)
     message["Message-ID"] = message_id
     if to.answers and _is_id(to.answers):
@@ -164,7 +165,7 @@ def _is_id(text: str) -> bool:
 
 def _from(account: Account) -> str:
     name = _CONTROL.sub(" ", account.name).replace("\\", "").replace('"', "").strip()
-    shown = f'"{name}"' if name.isascii() else _encoded(name)
+    shown = f'"{name}"' if name.isascii() else _encoded(name, "From")
     return f"{shown} <{account.address}>" if name else account.address
 
 
@@ -175,9 +176,10 @@ def _subject(to: Target, route: Route, markdown: str) -> str:
     return subject or markup.plain(markdown).strip().partition("\n")[0][:OWN_SUBJECT_LENGTH]
 
 
-def _encoded(text: str) -> str:
-    """A value that stays one field whatever is in it; longer lines are folded where it is written."""
-    return text if text.isascii() and "=?" not in text else Header(text, "utf-8").encode(linesep="")
+def _encoded(text: str, field: str) -> str:
+    """A value that stays one field whatever is in it; longer lines are folded where it is written, and the first has
+    room for the field's name."""
+    return text if text.isascii() and "=?" not in text else Header(text, "utf-8", header_name=field).encode(linesep="")
 
 
 def _ascii_address(address: str) -> str:

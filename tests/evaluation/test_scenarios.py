@@ -12,7 +12,7 @@ from frontdesk.evaluation.policies import POLICIES, PolicyModel
 from frontdesk.evaluation.running import Kept, Result, run
 from frontdesk.evaluation.scenario import CannotRead, Scenario, doubts, load
 from frontdesk.rehearsal.answers import call, calls, say
-from gateway.llm.model import Generation, Request
+from gateway.llm.model import Generation, ModelError, Request
 
 OURS = load()
 TEXTS = {"interject": "message", "ask": "question", "answer": "answer"}
@@ -99,11 +99,17 @@ SIMPLE = {
 
 
 @pytest.mark.parametrize(
-    "text", [json.dumps([SIMPLE]), json.dumps({"scenarios": [SIMPLE]}), json.dumps(SIMPLE), json.dumps(SIMPLE) + "\n\n"]
+    "text",
+    [
+        json.dumps([SIMPLE], indent=1).replace("\n", "\r\n"),
+        json.dumps({"scenarios": [SIMPLE]}),
+        json.dumps(SIMPLE),
+        "\ufeff" + json.dumps(SIMPLE) + "\r\n\r\n",
+    ],
 )
 def test_another_file_runs_unchanged(tmp_path: Path, text: str) -> None:
     path = tmp_path / "others.json"
-    path.write_text(text)
+    path.write_bytes(text.encode())
     (scenario,) = load(path)
     ((_, result),) = results([scenario], Knowing(scenario, "answer:job-7"), tmp_path)
     assert (result.taken, result.right, scenario.group) == (("answer:job-7",), True, "answer")
@@ -125,6 +131,35 @@ def test_what_is_wrong_in_a_file_is_said(tmp_path: Path, change: dict[str, objec
     path.write_text(json.dumps([{**SIMPLE, **change}]))
     with pytest.raises(CannotRead, match=f"x1.*{said}"):
         load(path)
+
+
+def test_a_broken_file_is_said_by_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "others.jsonl"
+    path.write_text(json.dumps(SIMPLE) + "\n\n" + json.dumps(SIMPLE)[:-5] + "\n")
+    with pytest.raises(CannotRead, match=r"others\.jsonl.*line 3"):
+        load(path)
+
+
+def test_what_code_decides_is_decided_so(tmp_path: Path) -> None:
+    """A word alone, where it makes sense as a command: no model is asked, neither here nor by the product."""
+    work = [{"id": "w1", "name": "report"}, {"id": "w2", "name": "table", "state": "paused"}]
+    bare = {"in_flight": work[:1], "message": "Stop.", "right": "stop:w1"}
+    which = {"in_flight": work, "message": "stop", "right": "say"}
+    resumed = {"in_flight": work, "message": "resume", "right": "resume:w2"}
+    path = tmp_path / "others.jsonl"
+    path.write_text("\n".join(json.dumps({"id": str(n), **one}) for n, one in enumerate((bare, which, resumed))))
+    for scenario, result in results(list(load(path)), PolicyModel("always-act"), tmp_path):
+        assert (result.right, result.calls) == (True, 0), (scenario, result)
+
+
+class Unreachable(PolicyModel):
+    async def generate(self, request: Request, on_spent: object = None) -> Generation:
+        raise ModelError("unreachable", "nobody is there: check model.api_base", retryable=True)
+
+
+def test_a_model_that_answers_nobody_ends_the_run(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"model\.api_base"):
+        results(list(OURS[:9]), Unreachable("always-act"), tmp_path)
 
 
 ODD: dict[str, object] = {
