@@ -100,7 +100,7 @@ async def test_what_the_platform_asked_for_is_honoured_after_a_restart(tmp_path)
     broker = SqliteBroker(tmp_path / "s.db")
     async with desk(broker, platform) as d:
         ref = await d.send("1", "patience")
-        await eventually(lambda: not d.broker._jobs.qsize() and platform.tried)
+        await eventually(lambda: not d.broker._writer._jobs.qsize() and platform.tried)
         await asyncio.sleep(0.05)
     await broker.close()
     broker = SqliteBroker(tmp_path / "s.db")
