@@ -10,7 +10,7 @@ from datetime import datetime
 
 import msgspec
 
-from brain import files, outage, past, prompt, schema
+from brain import files, outage, prompt, schema
 from brain.entries import Decision, Prompted, Recalled, Speak, Wait
 from brain.reading import Read, read
 from brain.rights import Rights
@@ -72,7 +72,6 @@ async def generate(
     look_up: LookUp,
 ) -> Made:
     """Raises ModelError. Cancelling it cancels the model's call."""
-    context = past.context(turn.state, turn.heard, frame.zone)
     askers = turn.askers()
     sees = not askers or rights.anyone_may(askers, "see")
     request = prompt.request(frame, turn, tools, now, sees=sees)
@@ -85,7 +84,7 @@ async def generate(
             if (narrower := schema.doubted(answer, request, turn, tools)) is not None:
                 answer = await ask(narrower)
             generation = schema.understood(answer, turn, tools)
-        found = read(generation, tools, turn, context, rights, now.astimezone(frame.zone))
+        found = read(generation, tools, turn, rights, now.astimezone(frame.zone))
         looked_up = [await look_up(query) for _, query in found.queries] if looks < MAX_LOOKS else []
         decisions = _together(decisions, [*looked_up, *found.decisions])
         if looked_up and not found.refused:

@@ -16,7 +16,7 @@ from gateway.journal import JournalClosed
 from gateway.record import Undecodable
 
 log = logging.getLogger(__name__)
-MEND = "Start the version that wrote it, or restore a backup; until then nobody there is answered."
+MEND = "Start the version that wrote it, or restore a backup; until then what is written there is kept."
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 10.0
 
 T = TypeVar("T")
@@ -25,6 +25,10 @@ Opens = Callable[[str], Awaitable[Lane]]
 
 class Parked(Exception):
     """Nobody can open that conversation: its journal cannot be read."""
+
+    def __init__(self, conversation: str) -> None:
+        super().__init__(conversation)
+        self.conversation = conversation
 
 
 class Lanes:

@@ -15,6 +15,7 @@ from brain.attention import Manner, manner
 from brain.contacts import Contact, Contacts, conversation_of
 from brain.entries import LaneEntry
 from brain.hold import Pace
+from brain.kept import UNREAD, Kept
 from brain.lane import Lane
 from brain.lanes import Lanes, Parked
 from brain.means import Means
@@ -52,7 +53,7 @@ from gateway.record import Undecodable, decode
 
 PARKED = (
     "I can't go on here: what I had noted of our conversation cannot be read. The person who runs me has been told. "
-    "What you write until it is mended I shall not have seen; please say it again then."
+    "What you write is kept, and I shall answer it when that is mended."
 )
 
 
@@ -86,6 +87,7 @@ class Manager:
         self._notes, self._recall, self._ambient, self._by_schema = notes, recall, ambient, by_schema
         self._registry = Registry(broker, guard, worker, contacts, now, lambda: broker.signal(live.PEOPLE, b""))
         self._pairing = Pairing(self._registry)
+        self._kept = Kept(broker)
         self._lanes: Lanes | None = None
         self._around = Neighbours(contacts, self._shared, self._state, reach)
         self._settled = -1  # the changes of the book that all conversations have followed
@@ -105,6 +107,7 @@ class Manager:
                     lanes.keep(subject.removeprefix("log.lane."))
                 await self._registry.enter_settings()
                 await self._settle(lanes)
+                await self._kept.give(lambda data: self._pass_on(_fact(data), lanes))
                 consumed = Consumed(self._broker)
                 async for delivery in self._broker.consume("evt.>", "brain"):
                     await self._take(delivery.stored.data, lanes)
@@ -133,12 +136,15 @@ class Manager:
 
     async def _take(self, data: bytes, lanes: Lanes) -> None:
         try:
-            fact: Fact | ChangePeople | PlaceMoved = decode(data, Fact | ChangePeople | PlaceMoved)
+            fact = _fact(data)
         except Undecodable as error:
-            self._operator(f"A stored fact cannot be read and is set aside: {error}")
+            await self._kept.keep(UNREAD, data)
+            self._operator(f"A stored fact cannot be read, and is kept for a version that can: {error}")
             return
-        with suppress(Parked):
+        try:
             await self._pass_on(fact, lanes)
+        except Parked as parked:
+            await self._kept.keep(parked.conversation, data)
 
     async def _pass_on(self, fact: Fact | ChangePeople | PlaceMoved, lanes: Lanes) -> None:
         match fact:
@@ -189,7 +195,7 @@ class Manager:
             known_place=conversation in lanes,
             about_code=self._registry.is_about(fact),
         )
-        if how is None or how.keep:
+        if how is None or how.keep or (how.control and not fact.author.address.vouched):
             self._tell_of_stranger(contact, fact)
         if how is None:
             return
@@ -198,6 +204,7 @@ class Manager:
         except Parked:
             if isinstance(fact, MessageReceived) and not how.keep:
                 await self._explain(fact, conversation)
+            raise
 
     def _is_ambient(self, route: Route) -> bool:
         """Under the name that it has, or had when it was set."""
@@ -214,6 +221,12 @@ class Manager:
         """Once for each."""
         if contact.role == "stranger" and contact.key not in self._told:
             self._told.add(contact.key)
+            if not fact.author.address.vouched:
+                self._operator(
+                    f"{fact.author.address} wrote, but the receiving server does not vouch for that address, so it is "
+                    f"nobody's and nobody answers: if it was a contact of yours, see docs/{fact.route.medium}.md."
+                )
+                return
             outsider = isinstance(fact, MessageReceived) and fact.outsider
             mends = "add the address to a [[contacts]] entry, link it (`frontdesk people link NAME ADDRESS`)"
             self._operator(
@@ -285,6 +298,12 @@ class Manager:
             purse=self._purse,
         )
         return Lane(journal, means)
+
+
+def _fact(data: bytes) -> Fact | ChangePeople | PlaceMoved:
+    """Raises Undecodable."""
+    found: Fact | ChangePeople | PlaceMoved = decode(data, Fact | ChangePeople | PlaceMoved)
+    return found
 
 
 def _someone(conversation: str) -> Contact:

@@ -1,6 +1,7 @@
 """What was decided before, as models read it: as calls, as words, and what of it a new action is told. Pure."""
 
 from collections.abc import Iterator
+from datetime import tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -91,7 +92,7 @@ def _call(decision: Decision, state: LaneState, zone: ZoneInfo) -> tuple[str, di
             return None
 
 
-def context(state: LaneState, heard: tuple[Heard, ...], zone: ZoneInfo) -> str:
+def context(state: LaneState, heard: tuple[Heard, ...], zone: tzinfo) -> str:
     """What a new action is told of the conversation: the last lines, who asked, and where."""
     lines: list[str] = []
     for exchange in state.exchanges[-CONTEXT_LINES:]:

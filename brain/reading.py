@@ -6,14 +6,14 @@ understood as the call.
 
 import re
 from collections.abc import Container
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from brain import files
 from brain.addressing import react, requester, speak, whose_words
 from brain.arguments import Refusal, checked, time_of
 from brain.entries import Act, Decision, Remind, Speak, Steer, Unremind, Wait
-from brain.past import beyond
+from brain.past import beyond, context
 from brain.reminding import FARTHEST, LEAST_ALONE, MAX_OPEN
 from brain.rights import Rights
 from brain.tools import ABOUT, TEXT_OF, Legal, action_name
@@ -43,13 +43,8 @@ class Read(Record, frozen=True, kw_only=True):
     queries: tuple[tuple[int, str], ...] = ()
 
 
-def read(
-    generation: Generation, tools: tuple[Legal, ...], turn: Turn, context: str, rights: Rights, now: datetime
-) -> Read:
-    """`context` is what a new action is told of the conversation; `rights` decide by whose words a call follows.
-
-    `now` is in the person's zone.
-    """
+def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, rights: Rights, now: datetime) -> Read:
+    """`rights` decide by whose words a call follows; `now` is in the person's zone."""
     text, calls = generation.text.strip(), generation.calls
     by_name = {tool.name: tool for tool in tools}
     if not calls:
@@ -64,7 +59,7 @@ def read(
                 queries.append((len(results), query))
                 results.append("")
                 continue
-            decision = _decision(call, by_name, turn, context, rights, now)
+            decision = _decision(call, by_name, turn, rights, now)
             _check_room(decision, decisions, turn)
         except Refusal as why:
             results.append(f"Not done: {why}")
@@ -122,9 +117,7 @@ def _query(call: RawCall, by_name: dict[str, Legal]) -> str | None:
     return str(checked(call, tool)["query"]) if tool is not None and tool.kind == "recall" else None
 
 
-def _decision(
-    call: RawCall, by_name: dict[str, Legal], turn: Turn, context: str, rights: Rights, now: datetime
-) -> Decision:
+def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, rights: Rights, now: datetime) -> Decision:
     tool = by_name.get(call.name)
     if tool is None:
         raise Refusal(f"there is no tool {call.name} now. There are: {', '.join(by_name)}")
@@ -147,7 +140,7 @@ def _decision(
             query=arguments["query"],
             by=by,
             route=route,
-            context=beyond(arguments["query"], context),
+            context=beyond(arguments["query"], context(turn.state, turn.heard, now.tzinfo or UTC)),
             persist=arguments.get("persist", True),
             files=files.handed_on(arguments, turn),
         )
@@ -162,6 +155,7 @@ def _decision(
         view=turn.view(action),
         question=tool.question or arguments.get("question", ""),
         via=route.medium,
+        route=route if tool.kind in ("interject", "answer", "stop") else None,
         files=files.handed_on(arguments, turn) if tool.kind in ("interject", "answer") else (),
     )
 

@@ -3,6 +3,7 @@
 Lines that people's texts bring are indented, so that no text from outside can look like an event.
 """
 
+from datetime import tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -68,7 +69,7 @@ def _joined(paste: list[Heard]) -> str:
     return "".join(item.fact.text for item in paste if isinstance(item.fact, MessageReceived))
 
 
-def line(item: Heard, state: LaneState, zone: ZoneInfo, whole: str | None = None, bound: int = TEXT_SHOWN) -> str:
+def line(item: Heard, state: LaneState, zone: tzinfo, whole: str | None = None, bound: int = TEXT_SHOWN) -> str:
     """`whole` is the text of a message with all that it goes on in; not more than `bound` characters are shown."""
     at = item.at.astimezone(zone).strftime("%a %d %b %H:%M")
     match item.fact:

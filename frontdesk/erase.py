@@ -17,6 +17,7 @@ import msgspec
 
 from actors.sandbox.host import Sandbox
 from actors.sandbox.isolation.bare import Bare
+from brain.kept import SUBJECT as KEPT
 from frontdesk.quotes import quotes_of
 from frontdesk.rewriting import Changed, kind_of, rewrite
 from frontdesk.store import workspaces
@@ -27,7 +28,7 @@ from gateway.addresses import Address
 from gateway.broker.protocol import Broker, Stored
 from gateway.broker.sqlite import SqliteBroker
 from gateway.broker.sqlite_file import shrink
-from gateway.events import ActionCommand, Fact, OutboxCommand
+from gateway.events import ActionCommand, Fact, OutboxCommand, PlaceMoved
 from gateway.folding import snapshot_part, unstamped
 from gateway.notes import NoteAdded, NoteErased, notes_subject
 from gateway.people import ChangePeople
@@ -38,6 +39,7 @@ from gateway.snapshots import Gathering, Snapshot, cut
 WORDS: dict[str, Any] = {
     notes_subject(""): NoteAdded | NoteErased,
     "evt.": Fact | ChangePeople,
+    KEPT: Fact | ChangePeople | PlaceMoved,
     "cmd.out.": OutboxCommand,
     "cmd.act.": ActionCommand,
 }

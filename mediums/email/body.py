@@ -14,6 +14,7 @@ from gateway.record import Record, whole_text
 from mediums.email import quotes
 from mediums.email.flowed import unflowed
 from mediums.email.headers import Fields, decoded, only_mailbox, subject_of, text_of
+from mediums.email.hypertext import GOES_ON, from_html
 
 DEPTH = 8  # of parts in parts
 PARTS = 100
@@ -21,11 +22,15 @@ TEXT_LENGTH = 40_000  # characters; an event has 256 KB at most
 HTML_LENGTH = 1_000_000
 ATTACHED_LENGTH = 2000
 NAME_LENGTH = 80
+DECORATION_BYTES = 30_000  # of a picture within a text
 
 Part = Message  # compat32: headers as they came
 
 _ALREADY_SHOWN = re.compile(r"cid:([^\"'\s>]+)", re.IGNORECASE)
+_CLOSED = "[this mail is encrypted or sealed, by S/MIME or PGP: it cannot be read here; say so]"
+_MORE_PARTS = "[there is more in this mail: it has too many parts in parts, which were not read]"
 _SEALED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
+_METHODS = {"CANCEL": "cancelled invitation", "REPLY": "answer to an invitation", "COUNTER": "other time proposed"}
 _DATE = re.compile(r"^(\d{8})(?:T(\d{6})(Z?))?$")
 
 
@@ -61,38 +66,63 @@ def read(message: "Part[str, str]") -> Read:
 
 
 def _cut(text: str) -> str:
-    return (
-        text if len(text) <= TEXT_LENGTH else f"{text[:TEXT_LENGTH]}…\n[the mail goes on; only its beginning is shown]"
-    )
+    return text if len(text) <= TEXT_LENGTH else f"{text[:TEXT_LENGTH]}…\n{GOES_ON}"
 
 
 def _read(part: "Part[str, str]", found: _Found, depth: int) -> None:
     found.parts += 1
     if depth > DEPTH or found.parts > PARTS:
+        found.notes += [] if _MORE_PARTS in found.notes else [_MORE_PARTS]
         return
     kind = part.get_content_type()
     if kind == "message/rfc822":
         _attached_mail(part, found, depth)
     elif kind in _SEALED:
-        found.texts.append("[this mail is encrypted or sealed, by S/MIME or PGP: it cannot be read here; say so]")
+        found.texts.append(_CLOSED)
+    elif kind == "multipart/alternative" and part.is_multipart():
+        _alternatives([one for one in part.get_payload() if isinstance(one, Message)], found, depth)
     elif part.is_multipart():
         inner = [one for one in part.get_payload() if isinstance(one, Message)]
         if kind == "multipart/signed":
             inner = inner[:1]  # the other is the signature
-        if kind == "multipart/alternative":
-            best = [_best(inner)] if inner else []
-            inner = best + [one for one in inner if one.get_content_type() == "text/calendar" and one not in best]
         for one in inner:
             _read(one, found, depth + 1)
     elif _is_attachment(part, kind):
         _attachment(part, kind, found)
     elif kind == "text/html":
-        found.shown_images |= {one.casefold() for one in _ALREADY_SHOWN.findall(_text(part))}
+        found.shown_images |= _shown_in(_text(part))
         found.texts.append(from_html(_text(part)))
     elif kind == "text/calendar":
         _invitation(part, found)
     else:
-        found.texts.append(_text(part))
+        text = _text(part)
+        found.texts.append(_CLOSED if text.lstrip().startswith("-----BEGIN PGP MESSAGE-----") else text)
+
+
+def _alternatives(inner: "list[Part[str, str]]", found: _Found, depth: int) -> None:
+    """The best of them, and what an invitation says besides."""
+    best = [_best(inner)] if inner else []
+    for one in inner:
+        if one in best or one.get_content_type() == "text/calendar":
+            _read(one, found, depth + 1)
+        else:
+            _files_within(one, found, depth + 1, alone=True)
+
+
+def _files_within(part: "Part[str, str]", found: _Found, depth: int, *, alone: bool = False) -> None:
+    """Of an alternative that is not read: Apple's programs put the files between the pieces of its HTML."""
+    found.parts += 1
+    kind = part.get_content_type()
+    if depth > DEPTH or found.parts > PARTS:
+        return
+    if part.is_multipart() and kind != "message/rfc822":
+        for one in part.get_payload():
+            if isinstance(one, Message):
+                _files_within(one, found, depth + 1)
+    elif kind == "text/html":
+        found.shown_images |= _shown_in(_text(part))
+    elif not alone and _is_attachment(part, kind):
+        _attachment(part, kind, found)
 
 
 def _best(alternatives: "list[Part[str, str]]") -> "Part[str, str]":
@@ -107,14 +137,22 @@ def _is_attachment(part: "Part[str, str]", kind: str) -> bool:
     disposition = str(part.get("content-disposition", "")).partition(";")[0].strip().casefold()
     if kind == "text/calendar":
         return False
-    return disposition == "attachment" or not kind.startswith("text/") or bool(disposition and _file_name(part))
+    if kind.startswith("multipart/"):  # its boundary is nowhere: what there is is its text
+        return False
+    named = bool(_file_name(part)) and (bool(disposition) or kind not in ("text/plain", "text/html"))
+    return disposition == "attachment" or named or not kind.startswith("text/")
 
 
 def _attachment(part: "Part[str, str]", kind: str, found: _Found) -> None:
-    """A picture that the text shows is not handed over by anyone."""
-    shown = str(part.get("content-id", "")).strip().strip("<>").casefold()
-    if not (kind.startswith("image/") and shown and shown in found.shown_images):
-        found.attached.append(Enclosed(name=_file_name(part) or "attachment", kind=kind, data=_data(part)))
+    """A small picture that the text shows is of a signature, and handed over by nobody; a large one was put there to be
+    looked at."""
+    shown, data = str(part.get("content-id", "")).strip().strip("<>").casefold(), _data(part)
+    if len(data) > DECORATION_BYTES or not (kind.startswith("image/") and shown and shown in found.shown_images):
+        found.attached.append(Enclosed(name=_file_name(part) or "attachment", kind=kind, data=data))
+
+
+def _shown_in(html: str) -> set[str]:
+    return {one.casefold() for one in _ALREADY_SHOWN.findall(html)}
 
 
 def _file_name(part: "Part[str, str]") -> str:
@@ -147,38 +185,6 @@ def _parameter(part: "Part[str, str]", name: str) -> str:
         return str(part.get_param(name, "")).casefold()
     except (LookupError, UnicodeError, ValueError, TypeError):
         return ""
-
-
-# --- HTML ------------------------------------------------------------------------------------------------------------
-
-
-def from_html(html: str) -> str:
-    """As a reader sees it, without what is hidden; quotes behind `> `."""
-    # 0.15 s of importing, which a start without mail does not pay.
-    from inscriptis import get_text  # type: ignore[import-untyped]
-    from inscriptis.css_profiles import CSS_PROFILES  # type: ignore[import-untyped]
-    from inscriptis.model.config import ParserConfig  # type: ignore[import-untyped]
-    from lxml import etree  # type: ignore[import-untyped]
-    from lxml import html as parser
-
-    config = ParserConfig(css=CSS_PROFILES["strict"], display_links=True)
-    try:
-        tree = parser.fromstring(html.encode("utf-8"), parser=parser.HTMLParser(encoding="utf-8", remove_comments=True))
-    except (etree.LxmlError, ValueError):
-        return ""
-    for hidden in tree.xpath("//head | //script | //style | //template | //title"):
-        if hidden.getparent() is not None:
-            hidden.drop_tree()
-    for quote in tree.xpath("//blockquote[not(ancestor::blockquote)]"):
-        inner = get_text(etree.tostring(quote, encoding="unicode", with_tail=False), config)
-        marked = parser.Element("pre")
-        marked.text = "\n".join(f"> {line.strip()}" for line in inner.strip().splitlines())
-        marked.tail = quote.tail
-        if quote.getparent() is not None:
-            quote.getparent().replace(quote, marked)
-    text = get_text(etree.tostring(tree, encoding="unicode"), config).replace("\xa0", " ")
-    lines = [line.rstrip() for line in text.splitlines()]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
 # --- what else comes by mail -----------------------------------------------------------------------------------------
@@ -221,10 +227,11 @@ def _invitation(part: "Part[str, str]", found: _Found) -> None:
         name, _, value = line.partition(":")
         key, _, parameters = name.partition(";")
         values.setdefault(key.upper(), (parameters, value))
+    method = next((line.partition(":")[2].strip().upper() for line in lines if line.upper().startswith("METHOD:")), "")
     summary = values.get("SUMMARY", ("", "without a title"))[1].replace("\\,", ",").replace("\\;", ";")
     start, end = (_moment(values[key]) if key in values else "" for key in ("DTSTART", "DTEND"))
     when = f", {start}" + (f" to {end}" if end else "") if start else ""
-    found.texts.append(f"[invitation: {_one_line(summary)}{when}]")
+    found.texts.append(f"[{_METHODS.get(method, 'invitation')}: {_one_line(summary)}{when}]")
     found.attached.append(Enclosed(name=_file_name(part) or "invite.ics", kind="text/calendar", data=_data(part)))
 
 

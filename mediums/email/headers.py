@@ -49,9 +49,14 @@ def decoded(data: bytes, label: str) -> str:
             return whole_text(data.decode(name))
         except (UnicodeError, LookupError, ValueError):
             continue
-    # What is mostly of the labelled kind is shown as that; bytes under a UTF-8 label are windows-1252 then.
-    fallback = codec if codec not in (None, "utf-8") else "cp1252"
-    return whole_text(data.decode(fallback or "cp1252", "replace"))
+    # What is mostly of the labelled kind is shown as that. Where UTF-8 is meant, a few bytes may be broken (a cut text,
+    # a NUL that a server wrote over); with more of them it is windows-1252.
+    if codec not in (None, "utf-8"):
+        return whole_text(data.decode(codec or "", "replace"))
+    text = data.decode("utf-8", "replace")
+    broken = text.count("\ufffd")
+    whole = sum(character > "\x7f" for character in text) - broken
+    return whole_text(text if whole > broken else data.decode("cp1252", "replace"))
 
 
 def _codec(label: str) -> str | None:

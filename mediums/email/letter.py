@@ -37,6 +37,10 @@ LINE_LENGTH = 78
 
 _SCHEME = "mailto:"
 _REPLY = re.compile(r"^\s*(?:(?:re|aw|antw|sv|vs|odp|ref)\s*(?:\[\d+\]|\(\d+\))?\s*:\s*)+", re.IGNORECASE)
+_STYLE = (
+    "table{border-collapse:collapse}th,td{border:1px solid #bbb;padding:2px 8px;text-align:left}"
+    "pre{background:#f4f4f4;padding:8px}blockquote{margin-left:0;padding-left:10px;border-left:3px solid #bbb}"
+)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _UTF8 = Charset("utf-8")
 _UTF8.body_encoding = QP
@@ -106,7 +110,8 @@ def letter(
     message = MIMEMultipart("mixed", policy=_POLICY) if files else words
     message["From"] = _from(account)
     message["To"] = _ascii_address(to.to)
-    message["Subject"] = _encoded(_subject(to, route, markdown or ", ".join(one.file.name for one in files)))
+    subject = _subject(to, route, markdown or ", ".join(one.file.name for one in files))
+    message["Subject"] = _encoded(subject, "Subject")
     message["Date"] = format_datetime(now)
     message["Message-ID"] = message_id
     if to.answers and _is_id(to.answers):
@@ -164,7 +169,7 @@ def _is_id(text: str) -> bool:
 
 def _from(account: Account) -> str:
     name = _CONTROL.sub(" ", account.name).replace("\\", "").replace('"', "").strip()
-    shown = f'"{name}"' if name.isascii() else _encoded(name)
+    shown = f'"{name}"' if name.isascii() else _encoded(name, "From")
     return f"{shown} <{account.address}>" if name else account.address
 
 
@@ -175,9 +180,10 @@ def _subject(to: Target, route: Route, markdown: str) -> str:
     return subject or markup.plain(markdown).strip().partition("\n")[0][:OWN_SUBJECT_LENGTH]
 
 
-def _encoded(text: str) -> str:
-    """A value that stays one field whatever is in it; longer lines are folded where it is written."""
-    return text if text.isascii() and "=?" not in text else Header(text, "utf-8").encode(linesep="")
+def _encoded(text: str, field: str) -> str:
+    """A value that stays one field whatever is in it; longer lines are folded where it is written, and the first has
+    room for the field's name."""
+    return text if text.isascii() and "=?" not in text else Header(text, "utf-8", header_name=field).encode(linesep="")
 
 
 def _ascii_address(address: str) -> str:
@@ -212,6 +218,6 @@ def _file(carried: Carried) -> MIMENonMultipart:
 
 def _page(markdown: str) -> str:
     return (
-        '<!DOCTYPE html>\n<html><head><meta charset="utf-8"></head>\n'
+        f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><style>{_STYLE}</style></head>\n'
         f'<body style="font-family: sans-serif; line-height: 1.45">\n{markup.web_html(markdown)}</body></html>\n'
     )

@@ -37,6 +37,16 @@ _NEXT_HEADER_LINE = re.compile(
 )
 
 
+# What telephones put below each mail, without a line of dashes: known by how it begins and what it names.
+_SENT_FROM = re.compile(
+    r"^(sent (from|with|via|using)|gesendet (von|mit)|von mein\w+|envoyé (de|depuis|à partir de)|enviado (desde|do|de)|"
+    r"inviato da|verzonden (vanaf|met|via)|skickat från|sendt fra|wysłane z|odesláno z|get|holen sie sich)\b"
+    r"(?=.*\b(iphone|ipad|outlook|android|galaxy|samsung|huawei|xiaomi|blackberry|gmail|yahoo|gmx|web\.de|proton ?mail|"
+    r"windows|smartphone|handy|mobile|phone|tablet)\b).{2,100}$",
+    re.IGNORECASE,
+)
+
+
 def own_words(text: str) -> str:
     """The new words; then, under a line that says what it is, the start of what they quote, each line behind `> `."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
@@ -97,6 +107,11 @@ def _all_quote_from(lines: list[str]) -> int:
 
 def _without_signature(lines: list[str]) -> list[str]:
     """A signature stands below `-- `, and is short: RFC 3676, section 4.3. (Ends of lines are stripped here.)"""
+    end = len(lines)
+    while end and not lines[end - 1].strip():
+        end -= 1
+    if end > 1 and _SENT_FROM.match(lines[end - 1]) and not lines[end - 2].strip():
+        return _without_signature(lines[: end - 1])
     for at in range(len(lines) - 1, max(-1, len(lines) - SIGNATURE_LINES - 2), -1):
         if lines[at] == "--":
             return lines[:at]

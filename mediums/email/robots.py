@@ -27,6 +27,8 @@ def kind_of(fields: Fields, content_type: str, author: Mailbox | None, account: 
     """Of the outer header alone: what stands in an attached mail says nothing about this one."""
     if any(account.is_own(one.address) for one in mailboxes(fields.all("from"))):
         return Kind.OWN
+    if content_type == "multipart/report" and "disposition-notification" in fields.first("content-type").casefold():
+        return Kind.AUTOMATIC  # that it was read, or deleted: RFC 8098
     if content_type == "multipart/report" or (author and author.address.partition("@")[0] in _DAEMONS):
         return Kind.BOUNCE
     if STAMP.casefold() in fields or _answers_by_itself(fields):

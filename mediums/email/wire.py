@@ -165,7 +165,7 @@ def _labelled(
     text: str, subject: str, people: tuple[tuple[Mailbox, ...], tuple[Mailbox, ...]] | None, account: Account
 ) -> str:
     """Mails of several threads are one conversation: each says which it belongs to. A command stays bare."""
-    own = text.partition(f"\n\n{QUOTED}")[0]
+    own = text.partition(f"\n\n{QUOTED}")[0] or subject  # whose subject says it all
     if own.startswith("/") or command(own) is not None:
         return own
     labels = [f"subject: {_unbracketed(subject)}"] if subject else []

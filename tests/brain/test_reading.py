@@ -16,7 +16,7 @@ from tests.people.town import call
 
 def reads(talk: Talk, text: str = "", *calls: RawCall, may: bool = True) -> Read:
     tools = legal(talk.turn(), OWNER if may else GUEST, talk.turn().askers())
-    return read(Generation(text=text, calls=calls), tools, talk.turn(), "", OWNER if may else GUEST, NOON)
+    return read(Generation(text=text, calls=calls), tools, talk.turn(), OWNER if may else GUEST, NOON)
 
 
 def test_text_is_a_reply_where_the_message_came_from() -> None:
@@ -108,7 +108,7 @@ def test_rights_are_checked_again_where_the_effect_leaves() -> None:
     talk = Talk()
     talk.says("do it")
     tools = legal(talk.turn(), OWNER, [ANA])
-    found = read(Generation(calls=(call("act", query="x"),)), tools, talk.turn(), "", GUEST, NOON)
+    found = read(Generation(calls=(call("act", query="x"),)), tools, talk.turn(), GUEST, NOON)
     assert found.decisions == ()
     assert "Ana may not start work here" in found.results[0]
 

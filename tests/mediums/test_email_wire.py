@@ -21,6 +21,7 @@ from mediums.email.robots import Kind
 from tests.mediums.email_raw import ACCOUNT, AT, BORDER, PASSED, fact, heard, raw, stored
 
 ANA = "From: Ana <ana@example.org>"
+GOES_ON = "[the mail goes on; only its beginning is shown]"
 TO = "To: bot@bots.example"
 
 
@@ -150,6 +151,13 @@ def test_em03_folded_fields_are_answered_unfolded():
     assert sent["in-reply-to"] == "<AB12CD@MAIL.PROD.example.com>"
 
 
+def test_em03_a_long_subject_begins_on_its_own_line():
+    subject = "Frühjahrsprüfung: Köln, Düsseldorf und noch sehr viel längerer Betreff, damit gefaltet wird"
+    made, read = answer(fact(raw(ANA, f"To: {ACCOUNT.address}", f"Subject: {subject}", "Message-ID: <m@x.org>")).route)
+    assert b"\r\nSubject: =?utf-8?" in made.data
+    assert read["subject"] == f"Re: {subject}"
+
+
 def test_em03_an_odd_id_is_answered_byte_for_byte():
     odd = raw(
         "From: Ola <ola@example.org>",
@@ -205,6 +213,7 @@ def in_base64(text: str) -> str:
         ("cp-850", base64.b64encode("Grüße".encode("cp850")).decode(), "Grüße"),
         ("windows-874", base64.b64encode("ไทย".encode("cp874")).decode(), "ไทย"),
         ("utf-8", base64.b64encode("Grüße".encode("latin-1")).decode(), "Grüße"),
+        ("utf-8", base64.b64encode("Grüße, Grüße".encode()[:-1] + b"\x80").decode(), "Grüße, Grüß�"),
         ("rot13", "R3LDvMOfZQ==", "Grüße"),
         ("unicode_escape\\0", "R3LDvMOfZQ==", "Grüße"),
     ],
@@ -289,9 +298,18 @@ def test_em07_a_blank_plain_part_hides_nothing():
     page = (
         "<html><head><style>p{color:red}</style><script>var k=1</script></head><body><p>Approve invoice&nbsp;42</p>"
         '<img src="https://t.example/p.gif?u=7" width=1 height=1>'
-        '<div style="display:none">hidden words</div></body></html>'
+        '<div style="display:none">hidden words</div><p hidden>too</p><i style="font-size: 0px">this</i></body></html>'
     )
     assert fact(mixed("alternative", PLAIN + " ", HTML + page)).text == "Approve invoice 42"
+
+
+def test_em07_what_lies_deeper_than_can_be_read():
+    deep = "<div>" * 300 + "Approve it" + "</div>" * 300
+    assert fact(raw(ANA, TO, HTML.strip(), body=deep)).text == "Approve it"
+    assert fact(raw(ANA, TO, HTML.strip(), body=f"<p>Hi</p>{deep}")).text == f"Hi\n{GOES_ON}"
+    parts_in_parts = "".join(f"--{n}b\r\nContent-Type: multipart/mixed; boundary={n + 1}b\r\n\r\n" for n in range(12))
+    mail = raw(ANA, TO, "Content-Type: multipart/mixed; boundary=0b", body=f"{parts_in_parts}--12b\r\n\r\nHi\r\n")
+    assert "which were not read" in fact(mail).text
 
 
 def test_em07_a_lists_footer_is_not_the_mail():
@@ -311,6 +329,8 @@ def test_em07_an_invitation_is_named():
         "DTEND:20260110T143000Z\r\nSUMMARY:Review\r\nEND:VEVENT\r\nEND:VCALENDAR",
     )
     assert fact(mail).text == "[invitation: Review, 2026-01-10 14:00 UTC to 2026-01-10 14:30 UTC]"
+    cancelled = fact(mail.replace(b"METHOD:REQUEST", b"METHOD:CANCEL")).text
+    assert cancelled.startswith("[cancelled invitation: Review, 2026-01-10 14:00 UTC")
     (file,) = heard(mail).files
     assert (file.name, file.kind) == ("invite.ics", "text/calendar")
     assert file.data.startswith(b"BEGIN:VCALENDAR")
@@ -324,9 +344,27 @@ def test_em07_a_picture_in_the_text_is_no_attachment():
     shown = mixed("related", HTML + '<p>See you at nine</p><img src="cid:logo1">', logo)
     assert fact(shown).text == "See you at nine"
     assert heard(shown).files == ()
+    kind, body = parts("alternative", PLAIN + "At nine", HTML + '<img src="cid:logo1">')
+    beside = mixed("related", f"{kind.replace('=b', '=c')}\r\n\r\n{body.replace('--b', '--c')}", logo)
+    assert (fact(beside).text, heard(beside).files) == ("At nine", ())
+    pasted = shown.replace(b"iVBORw0KGgo=", b"AAAA" * 20_000)
+    assert [one.name for one in heard(pasted).files] == ["image001.png"], "a picture of the screen, to be looked at"
     handed = logo.replace("Content-ID: <logo1>\r\n", "").replace("inline", "attachment")
     (file,) = heard(mixed("mixed", PLAIN + "Look", handed)).files
     assert (file.name, file.kind, file.data) == ("image001.png", "image/png", b"\x89PNG\r\n\x1a\n")
+
+
+def test_em07_the_files_of_an_alternative_that_is_not_read():
+    """Apple's programs put them between the pieces of the HTML."""
+    pdf = 'Content-Type: application/pdf; name="plan.pdf"\r\nContent-Disposition: inline; filename=plan.pdf\r\n\r\n%PDF'
+    kind, body = parts("mixed", HTML + "<p>The plan</p>", pdf, HTML + "<p>Ana</p>")
+    inner = f"{kind.replace('=b', '=c')}\r\n\r\n{body.replace('--b', '--c')}"
+    mail = mixed("alternative", PLAIN + "The plan", inner, "Content-Type: text/x-amp-html\r\n\r\n<html amp4email>")
+    assert fact(mail).text == "The plan"
+    assert [one.name for one in heard(mail).files] == ["plan.pdf"]
+    assert [
+        one.name for one in heard(mixed("mixed", PLAIN + "Hi", "Content-Type: text/csv; name=a.csv\r\n\r\n1")).files
+    ] == ["a.csv"]
 
 
 def test_em07_a_huge_text_is_cut_and_says_so():
@@ -345,8 +383,10 @@ SEALED = "[this mail is encrypted or sealed, by S/MIME or PGP: it cannot be read
         (["Content-Type: multipart/signed; boundary=b"], f"--b\r\n\r\nHello\r\n--b\r\n{SIGNATURE}\r\n--b--", "Hello"),
         (["Content-Type: multipart/encrypted; boundary=b"], f"--b\r\n{SIGNATURE}\r\n--b--", SEALED),
         (["Content-Type: application/pkcs7-mime; smime-type=enveloped-data"], "MIIB", SEALED),
+        ([], "-----BEGIN PGP MESSAGE-----\r\n\r\nhQEMA\r\n-----END PGP MESSAGE-----", SEALED),
+        (["Content-Type: multipart/mixed; boundary=b"], "--c\r\n\r\nHello", "--c\n\nHello"),
     ],
-    ids=["signed", "PGP", "S/MIME"],
+    ids=["signed", "PGP", "S/MIME", "PGP in the text", "no such boundary"],
 )
 def test_a_signature_is_no_file_and_what_is_sealed_says_so(lines, body, text):
     found = heard(raw(ANA, TO, *lines, body=body))
@@ -443,6 +483,13 @@ def test_em13_no_torn_mail_raises(seed):
         ),
         (["Return-Path: <eva@example.de>", "From: eva@example.de", "Auto-Submitted: auto-replied"], Kind.AUTOMATIC),
         (["From: eva@example.de", "Auto-Submitted: no"], Kind.PERSON),
+        (
+            [
+                "From: eva@example.de",
+                "Content-Type: multipart/report; report-type=disposition-notification; boundary=x",
+            ],
+            Kind.AUTOMATIC,
+        ),
         (["From: eva@example.de", 'Auto-Submitted: auto-replied; owner-email="x@example.de"'], Kind.AUTOMATIC),
         (["From: Bot+Tag@Bots.example"], Kind.OWN),
         (["From: bot2@other.example", "X-Frontdesk: email-bot2-other-example"], Kind.AUTOMATIC),
@@ -730,10 +777,17 @@ def test_a_shared_mail_says_to_whom_it_is_written():
     assert fact(mail).text == "[subject: Plan (draft) · to: bo@example.org, you · cc: cy@example.org]\nHi"
 
 
-def test_a_command_stays_bare():
-    assert (
-        fact(raw(ANA, TO, "Subject: Budget", "Message-ID: <m@example.org>", body="/stop report")).text == "/stop report"
-    )
+@pytest.mark.parametrize(
+    ("subject", "body", "text"),
+    [
+        ("Budget", "/stop report", "/stop report"),
+        ("Budget", "Stop\r\n\r\nSent from my iPhone\r\n", "Stop"),
+        ("status", "", "status"),
+        ("Where is it?", "Here.\r\n\r\nSent from Hamburg.", "[subject: Where is it?]\nHere.\n\nSent from Hamburg."),
+    ],
+)
+def test_a_command_stays_bare(subject, body, text):
+    assert fact(raw(ANA, TO, f"Subject: {subject}", "Message-ID: <m@example.org>", body=body)).text == text
 
 
 # --- own words and quotes --------------------------------------------------------------------------------------------
@@ -753,6 +807,11 @@ QUOTE = "> We are open on Friday.\n> \n> Ana"
         (f"Fine.\n\n{QUOTE}\n", "Fine."),
         (f"Fine.\n\n-- \nAna Example\nHead of Things\n\nOn Tuesday Ana wrote:\n{QUOTE}", "Fine."),
         (f"Fine.\n\nOn Tuesday Ana wrote:\n{QUOTE}\n\n-- \nAna", "Fine."),
+        (
+            f"Fine.\n\nVon meinem iPhone gesendet\n\n> Am 06.01.2026 um 10:00 schrieb Ana <a@b.org>:\n> \n{QUOTE}",
+            "Fine.",
+        ),
+        (f"Fine.\n\nSent from Outlook for iOS<https://aka.ms/o>\n\nOn Tuesday Ana wrote:\n{QUOTE}", "Fine."),
     ],
 )
 def test_a_quote_at_the_end_is_marked_as_one(text, own):

@@ -101,6 +101,29 @@ async def test_6_and_7_a_question_follows_the_person_and_the_result_goes_where_i
         assert stage.ana.on_telegram() == ["Safe travels", "Which Sarah?", "Thanks"]
 
 
+async def test_7_what_comes_of_a_next_job_goes_where_that_was_asked_for(plays):
+    async with plays() as (stage, place):
+        stage.desk.on("February").acts("sales", "Total February", saying="On it")
+        stage.desk.on("now March").interjects("sales", saying="On March")
+        stage.worker.on("Total February").responds("total 6")
+        stage.worker.on("now March").responds("total 10")
+        place.says("Total February.")
+        await place.sees("total 6")
+        await stage.ana.telegram("Great, now March.").sees("total 10")
+        assert place.seen() == ["On it", "total 6"]
+
+
+async def test_7_who_stops_it_from_elsewhere_hears_there_that_it_is_stopped(plays):
+    async with plays() as (stage, place):
+        stage.desk.on("Book Rome").acts("booking", "Book Rome", saying="On it")
+        worker = stage.worker.on("Book Rome").responds("Booked").silent()
+        place.says("Book Rome.")
+        await place.sees("On it")
+        await worker.asked()
+        await stage.ana.telegram("stop").sees("Stopped “booking”.")
+        assert place.seen() == ["On it"]
+
+
 async def test_7_a_result_goes_elsewhere_if_they_say_so(plays):
     async with plays() as (stage, place):
         stage.desk.on("Hello").replies("Good morning")
