@@ -25,9 +25,10 @@ def speak(text: str, how: dict[str, Any], turn: Turn, *, anywhere: bool = False)
     else:
         heard = list(turn.heard)
     if to:  # the table of tools has no other addresses than those
-        route: Route = turn.reaches[Address.parse(to)]
+        route = turn.reaches[Address.parse(to)]
+        route = _there(route, heard, turn) if turn.state.is_private else route.afresh
     elif medium:
-        route = turn.state.routes[medium]
+        route = _there(turn.state.routes[medium], heard, turn)
     else:
         route = _one_route(heard, turn, anywhere=anywhere)
     answers = tuple(identity_of(item.fact) for item in heard)
@@ -54,6 +55,18 @@ def react(emoji: str, to: str | None, turn: Turn) -> React:
     if fact.route.medium not in REACTS or not fact.route.reply_to:
         raise Refusal(f"no emoji can be put to a message on {fact.route.medium}")
     return React(route=fact.route, emoji=emoji, answers=(fact.identity,))
+
+
+def _there(route: Route, heard: list[Heard], turn: Turn) -> Route:
+    """By mail: in the thread in which they spoke of what this is about, and never in one about something else."""
+    if route.afresh == route:
+        return route
+    for item in reversed(heard):
+        action = turn.state.actions.get(getattr(item.fact, "action", ""))
+        known = action.spoken.get(route.medium) if action else getattr(item.fact, "route", None)
+        if known is not None and known.afresh == route.afresh:
+            return known
+    return route.afresh
 
 
 def _one_route(heard: list[Heard], turn: Turn, *, anywhere: bool) -> Route:

@@ -73,6 +73,7 @@ def _follow(state: "LaneState", decision: Decision, decided: Decided) -> None:
                 about=query[:ABOUT_KEPT],
                 by=by,
                 route=route,
+                spoken={route.medium: route},
                 since=decided.at,
                 began=decided.at,
                 told=decided.silent,

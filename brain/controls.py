@@ -133,9 +133,13 @@ def _command(found: Command, by: Person, route: Route, turn: Turn, rights: Right
         return (Speak(route=route, text=_nothing(word, name, turn)),)
     if len(meant) > 1 and (word == "stop" if not name and found.plain else name not in ("", "all")):
         return (Speak(route=route, text=_which(word, meant)),)
-    steers = [Steer(verb=word, action=a.key, by=by, via=route.medium, view=turn.view(a)) for a in meant]  # type: ignore[arg-type]
-    if word == "stop":  # each action's own end says what was stopped, and what it had by then
-        return tuple(steers)
+    steers = [
+        Steer(verb=word, action=a.key, by=by, via=route.medium, route=route, view=turn.view(a))  # type: ignore[arg-type]
+        for a in meant
+    ]
+    if word == "stop":  # each action's own end says what was stopped, and what it had by then, to whom it belongs
+        others = [f"{a.name} ({a.by.name})" for a in meant if not rights.same(by.address, a.by.address)]
+        return (*steers, Speak(route=route, text=f"Stopping {', '.join(others)}.")) if others else tuple(steers)
     done = {"pause": "Paused", "resume": "Resumed"}[word]
     return (*steers, Speak(route=route, text=f"{done}: {', '.join(a.name for a in meant)}."))
 

@@ -149,7 +149,7 @@ def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, rights: Righ
         view=turn.view(action),
         question=tool.question or arguments.get("question", ""),
         via=route.medium,
-        route=route if tool.kind == "interject" else None,
+        route=route if tool.kind in ("interject", "answer", "stop") else None,
         files=files.handed_on(arguments, turn) if tool.kind in ("interject", "answer") else (),
     )
 

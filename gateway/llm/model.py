@@ -75,10 +75,11 @@ class RawCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Token(msgspec.Struct, frozen=True):
-    """A piece of a text, and the natural logarithm of its probability there."""
+    """A piece of a text, and the natural logarithm of its probability there; and the likeliest ones there."""
 
     token: str
     logprob: float
+    top_logprobs: tuple["Token", ...] | None = ()
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):

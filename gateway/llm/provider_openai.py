@@ -1,6 +1,6 @@
 """`openai/…`, and every server that speaks OpenAI's chat completions: one POST, one stream of server-sent events.
 
-Here: the request and its refusal. Not here: what a stream says (`wire_openai`), retries, any other provider (litellm does
+Here: the request and its refusal. Not here: what a stream says (`wire_openai`), retries, and other providers (litellm does
 those). It exists because litellm needs 5 ms until such a request is out and 12 ms of CPU a call, this 0.3 and 0.5.
 
 https://platform.openai.com/docs/api-reference/chat-streaming
@@ -22,6 +22,7 @@ from gateway.llm.refusals import model_error, refusal, without_key
 from gateway.llm.wire_openai import events, plain, reason, take, take_json
 
 DEFAULT_BASE = "https://api.openai.com/v1"
+TOP_LOGPROBS = 10
 CONNECTIONS_MAX = 256
 CONNECT_SECONDS_MAX = 10.0
 SILENCE_SECONDS_MAX = 300.0  # models that reason can say nothing for minutes
@@ -106,7 +107,7 @@ def body(endpoint: Endpoint, request: Request) -> dict[str, Any]:
     if request.response_schema is not None:
         wire["response_format"] = response_format(request.response_schema)
     if request.logprobs:
-        wire["logprobs"] = True
+        wire |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
     if request.max_tokens is not None:
         own = endpoint.api_base is None or "openai.com" in endpoint.api_base
         wire["max_completion_tokens" if own else "max_tokens"] = request.max_tokens
