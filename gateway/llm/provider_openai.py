@@ -1,7 +1,7 @@
 """`openai/…`, and every server that speaks OpenAI's chat completions: one POST, one stream of server-sent events.
 
-Here: the request and its refusal. Not here: what a stream says (`wire_openai`), retries, and other providers (litellm does
-those). It exists because litellm needs 5 ms until such a request is out and 12 ms of CPU a call, this 0.3 and 0.5.
+Here: the request and its refusal. Not here: what a stream says (`wire_openai`), retries, and other providers (litellm
+does those). It exists because litellm needs 5 ms until such a request is out and 12 ms of CPU a call, this 0.3 and 0.5.
 
 https://platform.openai.com/docs/api-reference/chat-streaming
 """
