@@ -84,6 +84,12 @@ def test_what_only_mentions_a_call_is_a_text():
         assert written_calls(text, names) == ()
 
 
+async def test_half_a_written_call_is_not_the_response(shop):
+    shop.model.on("February", '<tool_call>{"name": "execute_code", "argu', "It is 42")
+    await shop.start("a1", "Do February")
+    assert (await shop.fact("a1", ActionResponded)).text == "It is 42"
+
+
 async def test_a_text_that_was_cut_off_is_not_the_response(shop):
     shop.model.on("February", cut("The first half of"), "All of it, shorter")
     await shop.start("a1", "Do February")

@@ -156,6 +156,23 @@ def test_a_good_call_is_kept_beside_words_that_have_no_place() -> None:
     assert "say which you reply to" in found.results[1]
 
 
+@pytest.mark.parametrize("blank", ["\u200b", "\u2800 \ufeff", "\u200d\ufe0f"])
+def test_lm05_words_that_nobody_can_see_are_none(blank: str) -> None:
+    talk = Talk()
+    talk.says("hello")
+    assert reads(talk, blank).decisions == ()
+    assert reads(talk, "", call("send_message", text=blank)).refused
+
+
+def test_a_call_in_python_is_the_call_and_python_is_a_text() -> None:
+    talk = Talk()
+    talk.says("thanks")
+    assert reads(talk, 'wait(reason="thanks")').decisions == (Wait(reason="thanks"),)
+    assert reads(talk, 'wait("thanks")').refused
+    for text in ("print(42)", "wait for it (soon)", "f(wait(reason='x'))"):
+        assert [one.text for one in reads(talk, text).decisions if isinstance(one, Speak)] == [text]
+
+
 def test_blank_words_are_none() -> None:
     talk = Talk()
     talk.says("hello")
@@ -172,6 +189,12 @@ def test_blank_words_are_none() -> None:
         '<|python_tag|>{"name": "act", "parameters": {"query": "Book Rome"}}',
         '<function=act>{"query": "Book Rome"}</function>',
         "<tool_call>\n<function=act>\n<parameter=query>\nBook Rome\n</parameter>\n</function>\n</tool_call>",
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.act:0<|tool_call_argument_begin|>"
+        '{"query": "Book Rome"}<|tool_call_end|><|tool_calls_section_end|>',
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>act\n```json\n"
+        '{"query": "Book Rome"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+        "<tool_call>act\n<arg_key>query</arg_key>\n<arg_value>Book Rome</arg_value>\n</tool_call>",
+        '```tool_code\nprint(default_api.act(query="Book Rome"))\n```',
         '<function_calls><invoke name="act"><parameter name="query">Book Rome</parameter></invoke></function_calls>',
     ],
 )
