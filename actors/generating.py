@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MODEL_TRIES = 5
 MODEL_PAUSE_SECONDS = 5.0
+MODEL_PATIENCE_SECONDS = 120.0  # a model that wants more time is not waited for in silence
 NUDGE = "Nothing came. Call a tool, or respond with text."
 CUT = "Your answer was cut off at the length that you are allowed, and nobody has seen it. Give it again, shorter; put \
 what is long into a file."
@@ -138,8 +139,9 @@ class Generating:
         """Tries again for a while, still listening; then says so. A session is kept: it can be told to go on."""
         actor = self._actor
         self._failures += 1
-        if error.retryable and self._failures < MODEL_TRIES:
-            pause = max(MODEL_PAUSE_SECONDS * 2 ** (self._failures - 1), error.retry_after_seconds or 0.0)
+        wanted = error.retry_after_seconds or 0.0
+        if error.retryable and self._failures < MODEL_TRIES and wanted <= MODEL_PATIENCE_SECONDS:
+            pause = max(MODEL_PAUSE_SECONDS * 2 ** (self._failures - 1), wanted)
             await actor.unless_something_comes(asyncio.create_task(asyncio.sleep(pause)))
             return
         self._failures = 0
