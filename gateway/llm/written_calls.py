@@ -38,8 +38,11 @@ _PYTHON = re.compile(r"[\w.]+\(.*\)$", re.DOTALL)
 _KEY = re.compile(r"<arg_key>(?P<name>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>", re.DOTALL)
 _NAMES = ("name", "tool", "tool_name", "function", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
-_MARKS = re.compile(r"</?tool_calls?>|<function=|<invoke name=|\[TOOL_CALLS\]|<\|(?:python_tag|tool_call)|<｜tool▁call")
-_CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+_CODE_OR_MARK = re.compile(
+    r"```.*?(?:```|$)|`[^`\n]*`|(?P<mark></?tool_calls?>|<function=|<invoke name=|\[TOOL_CALLS\]"
+    r"|<\|(?:python_tag|tool_call)|<｜tool▁call)",
+    re.DOTALL,
+)
 
 
 def written_calls(text: str, names: Container[str], *, whole: bool = True) -> tuple[RawCall, ...]:
@@ -67,7 +70,13 @@ def written_calls(text: str, names: Container[str], *, whole: bool = True) -> tu
 
 def has_marks(text: str) -> bool:
     """Part of it was to be a call, and is no text for people. In code, the marks are text like any other."""
-    return _MARKS.search(_CODE.sub("", text)) is not None
+    return any(found["mark"] for found in _CODE_OR_MARK.finditer(text))
+
+
+def before_marks(text: str) -> str:
+    """What stands before the first of them."""
+    marks = _CODE_OR_MARK.finditer(text)
+    return text[: next((found.start() for found in marks if found["mark"]), len(text))].strip()
 
 
 def _several(value: Any) -> list[Any]:

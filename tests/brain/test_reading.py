@@ -221,6 +221,16 @@ def test_half_a_written_call_is_neither_run_nor_shown(half: str) -> None:
     assert [one.text for one in reads(talk, code).decisions if isinstance(one, Speak)] == [code]
 
 
+@pytest.mark.parametrize("left", ["", "</tool_call>", '<tool_call>{"name": "act", "argu'])
+def test_what_is_left_in_the_text_of_a_call_that_was_made_is_not_shown(left: str) -> None:
+    talk = Talk()
+    talk.says("book Rome")
+    written = left or '<tool_call>{"name": "act", "arguments": {"query": "Book Rome"}}</tool_call>'
+    found = reads(talk, f"On it.\n{written}", call("act", query="Book Rome"))
+    assert [type(one) for one in found.decisions] == [Speak, Act]
+    assert (found.refused, getattr(found.decisions[0], "text", "")) == (False, "On it.")
+
+
 def test_lm03_a_written_call_of_an_answer_that_broke_off_does_not_run() -> None:
     talk = Talk()
     talk.says("book Rome")
