@@ -15,10 +15,12 @@ from typing import Any
 
 from gateway.llm.model import RawCall, parsed_arguments
 
-_WRAPPING = re.compile(
+_WRAPPING = (
     r"```(?:json|tool_call|tool_code|python|xml)?|</?(?:tool_calls?|function_calls?)>|\[/?TOOL_CALLS\]|<\|python_tag\|>"
     r"|<\|tool_calls_section_(?:begin|end)\|>|<｜tool▁calls▁(?:begin|end)｜>"
 )
+_BETWEEN = re.compile(rf"\s+|[,;]|{_WRAPPING}")
+_AFTER = re.compile(rf"(?:\s|{_WRAPPING})+$")
 _MARKED = (
     re.compile(r"<(function=|invoke name=)\"?(?P<name>[^\">\s]+)\"?>(?P<inside>.*?)</(?:function|invoke)>", re.DOTALL),
     re.compile(
@@ -34,7 +36,7 @@ _MARKED = (
     re.compile(r"<tool_call>\s*(?P<name>[\w-]+)\s*(?P<inside>(?:<arg_key>.*?</arg_value>\s*)+)</tool_call>", re.DOTALL),
 )
 _PARAMETER = re.compile(r"<parameter(?:=| name=)\"?(?P<name>[^\">\s]+)\"?>(?P<value>.*?)</parameter>", re.DOTALL)
-_PYTHON = re.compile(r"[\w.]+\(.*\)$", re.DOTALL)
+_PYTHON = re.compile(r"[\w.]+\(")
 _KEY = re.compile(r"<arg_key>(?P<name>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>", re.DOTALL)
 _NAMES = ("name", "tool", "tool_name", "function", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
@@ -48,20 +50,22 @@ _CODE_OR_MARK = re.compile(
 def written_calls(text: str, names: Container[str], *, whole: bool = True) -> tuple[RawCall, ...]:
     """When nothing but calls stands in the text, each of a tool of these names; else none: what only mentions a call is
     a text. `whole`: the answer did not break off."""
-    rest, calls = text, list[RawCall | None]()
-    for marked in _MARKED:
-        calls += [_made(found["name"], _inside(found["inside"]), names) for found in marked.finditer(rest)]
-        rest = marked.sub(" ", rest)
-    rest = _WRAPPING.sub(" ", rest).strip()
-    if _PYTHON.match(rest) and (in_python := _in_python(rest, names)):
-        calls, rest = [*calls, *in_python], ""
-    while rest:
-        try:
-            value, end = json.JSONDecoder().raw_decode(rest)
-        except (ValueError, RecursionError):
-            return ()
-        calls += [_call(one, names) for one in _several(value)]
-        rest = rest[end:].strip(" \n\r\t,;")
+    calls: list[RawCall | None] = []
+    at = 0
+    while at < len(text):
+        if found := next((one for marked in _MARKED if (one := marked.match(text, at))), None):
+            calls.append(_made(found["name"], _inside(found["inside"]), names))
+            at = found.end()
+        elif between := _BETWEEN.match(text, at):
+            at = between.end()
+        elif in_python := _in_python(text[at:], names):
+            calls, at = [*calls, *in_python], len(text)
+        else:
+            try:
+                value, at = json.JSONDecoder().raw_decode(text, at)
+            except (ValueError, RecursionError):
+                return ()
+            calls += [_call(one, names) for one in _several(value)]
     made = [call for call in calls if call is not None]
     if len(made) < len(calls):
         return ()
@@ -104,6 +108,8 @@ def _made(name: Any, arguments: Any, names: Container[str]) -> RawCall | None:
 
 def _in_python(text: str, names: Container[str]) -> list[RawCall]:
     """`wait(reason="thanks")`, also printed or of a module; nothing else. What stands without a name is left out."""
+    if not _PYTHON.match(text) or not (text := _AFTER.sub("", text)).endswith(")"):
+        return []
     try:
         with warnings.catch_warnings(action="ignore"):
             lines = ast.parse(text).body
@@ -127,6 +133,8 @@ def _in_python(text: str, names: Container[str]) -> list[RawCall]:
 
 
 def _inside(text: str) -> Any:
-    if found := list((_KEY if "<arg_key>" in text else _PARAMETER).finditer(text)):
+    """Its parameters, if it is nothing but these; else its JSON."""
+    pattern = _KEY if "<arg_key>" in text else _PARAMETER
+    if (found := list(pattern.finditer(text))) and not pattern.sub("", text).strip():
         return {one["name"]: one["value"].strip("\n") for one in found}
     return text

@@ -72,6 +72,16 @@ async def test_a_call_that_is_written_as_text_is_the_call(shop, text):
     assert "tool: cell1 ended: ok.\n42" in texts(await shop.state("a1"))
 
 
+@pytest.mark.parametrize("code", ["print('```python')", "print('<tool_call>')", "a = '[TOOL_CALLS]'", "x(1)  # ```"])
+def test_lm03_code_that_holds_such_marks_is_run_as_it_stands_or_not_at_all(code):
+    body = json.dumps({"name": "execute_code", "arguments": {"code": code}})
+    for text in (body, f"```json\n{body}\n```", f"<tool_call>{body}</tool_call>"):
+        (made,) = written_calls(text, {"execute_code"})
+        assert made.parsed() == {"code": code}
+    tagged = "<function=execute_code><parameter=code>print('</parameter>')</parameter></function>"
+    assert written_calls(tagged, {"execute_code"}) == ()
+
+
 def test_what_only_mentions_a_call_is_a_text():
     names = {"execute_code"}
     two = f"<tool_call>{WRITTEN}</tool_call>" * 2
