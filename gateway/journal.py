@@ -69,7 +69,7 @@ class Journal(Generic[S]):
         self._tail = 0
         self._epoch = 0
         self._mail: asyncio.Queue[tuple[Decide[S], asyncio.Future[Any]]] = asyncio.Queue(MAILBOX)
-        self._changed = asyncio.Event()
+        self._waiting: dict[asyncio.Future[None], Callable[[S], Any]] = {}
         self._closed = False
 
     @property
@@ -137,8 +137,14 @@ class Journal(Generic[S]):
         return await future
 
     async def until(self, ready: Callable[[S], Any]) -> S:
+        """`ready` is asked now and at each entry. It only looks, and does not raise: it runs in the writer."""
         while not ready(self.state):
-            await self._changed.wait()
+            folded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting[folded] = ready
+            try:
+                await folded
+            finally:
+                del self._waiting[folded]
         return self.state
 
     # --- the writer --------------------------------------------------------------------------------------------------
@@ -202,8 +208,9 @@ class Journal(Generic[S]):
     def _fold(self, sequence: int, entry: Any, size_bytes: int) -> None:
         self._tail = sequence
         self._folding.take(sequence, entry, size_bytes)
-        self._changed.set()
-        self._changed = asyncio.Event()
+        for folded, ready in self._waiting.items():
+            if not folded.done() and ready(self.state):
+                folded.set_result(None)
 
     # --- snapshots ---------------------------------------------------------------------------------------------------
 

@@ -7,9 +7,7 @@ acknowledgement is written with the next commit and not waited for: what is lost
 
 import asyncio
 import logging
-import queue
 import sqlite3
-import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,19 +18,17 @@ from gateway.broker.blobs import BlobFolder, blobs_of
 from gateway.broker.protocol import MAX_ENTRY_BYTES, Deposed, Stale, Stored, TooLarge, Unconfirmed
 from gateway.broker.signals import Signals
 from gateway.broker.sqlite_file import StoreUnusable, connect, is_damage, locked, mend, opened
+from gateway.broker.sqlite_writer import SqliteWriter
 from gateway.clock import boot_seconds
 
 log = logging.getLogger(__name__)
 
-MAX_BATCH = 512
 RECENT_ENTRIES, RECENT_BYTES = 512, 4 * 1024 * 1024
 READ_AT_ONCE = 256
 CALM_SECONDS = 5.0  # without trouble, before it is over
 PURGED_AT_ONCE = 500  # rows; other work goes in between
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], Any]
-Job = tuple[Work, "asyncio.Future[Any] | None"]
 
 
 class SqliteBroker:
@@ -45,97 +41,33 @@ class SqliteBroker:
     def __init__(
         self, path: Path, operator: Callable[[str], None] = log.error, calm_seconds: float = CALM_SECONDS
     ) -> None:
-        self._path, self._operator, self._calm_seconds = path, operator, calm_seconds
+        self._path = path
         self._lock = locked(path)
         self._loop = asyncio.get_running_loop()
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._grown = asyncio.Event()
         self._recent: deque[Stored] = deque()
         self._recent_bytes = 0
         self._held: dict[str, SqliteLease] = {}
         self._signals = Signals()
         self._blobs = BlobFolder(blobs_of(path))
-        self._dead = False
-        self._troubled_at: float | None = None
+        self._cursors: dict[str, int] = {}  # as acknowledged here; perhaps not yet on the disk
         try:
-            writer = opened(path)
-            (self._newest,) = writer.execute("select coalesce(max(seq), 0) from entry").fetchone()
+            db = opened(path)
+            (self._newest,) = db.execute("select coalesce(max(seq), 0) from entry").fetchone()
             self._recent_after = self._newest
         except (StoreUnusable, sqlite3.Error) as error:
             self._lock.close()
             raise error if isinstance(error, StoreUnusable) else StoreUnusable(mend(path, error)) from error
         self._reader = ThreadPoolExecutor(1, "store-reader", initializer=self._open_reader)
-        self._thread = threading.Thread(target=self._write_forever, args=(writer,), name="store-writer", daemon=True)
-        self._thread.start()
+        self._writer = SqliteWriter(path, db, self._committed, operator, calm_seconds)
 
     def _open_reader(self) -> None:
         self._read_db = connect(self._path)
 
-    # --- the writer thread -------------------------------------------------------------------------------------------
-
-    def _write_forever(self, db: sqlite3.Connection) -> None:
-        while (job := self._jobs.get()) is not None and not self._dead:
-            batch = [job]
-            while len(batch) < MAX_BATCH and not self._jobs.empty():
-                if (job := self._jobs.get()) is None:
-                    self._jobs.put(None)
-                    break
-                batch.append(job)
-            self._commit(db, batch)
-        db.close()
-
-    def _commit(self, db: sqlite3.Connection, batch: list[Job]) -> None:
-        """All of a batch in one transaction, each in a savepoint: one bad row never fails another."""
-        outcomes: list[tuple[asyncio.Future[Any] | None, Any]] = []
-        trouble: sqlite3.Error | None = None
-        try:
-            db.execute("begin immediate")
-            for work, future in batch:
-                db.execute("savepoint one")
-                try:
-                    outcomes.append((future, work(db)))
-                except Stale as error:
-                    db.execute("rollback to one")
-                    outcomes.append((future, error))
-                except sqlite3.Error as error:
-                    if not db.in_transaction:  # a full disk has undone all of it
-                        raise
-                    db.execute("rollback to one")
-                    outcomes.append((future, Unconfirmed(str(error))))
-                    trouble = error
-                db.execute("release one")
-            db.execute("commit")
-        except sqlite3.Error as error:  # full disk, I/O: nobody knows what is on it
-            if db.in_transaction:
-                db.execute("rollback")
-            outcomes = [(future, Unconfirmed(str(error))) for _, future in batch]
-            trouble = error
-        if not self._dead:
-            self._loop.call_soon_threadsafe(self._settle, outcomes)
-            self._loop.call_soon_threadsafe(self._tell_trouble, trouble)
-
-    def _tell_trouble(self, trouble: sqlite3.Error | None) -> None:
-        """On a disk that is nearly full small rows still fit now and then: it works again when all of them did."""
-        now = boot_seconds()
-        if trouble:
-            if self._troubled_at is None:
-                text = f"Nothing can be stored, so nothing new is confirmed or answered. {mend(self._path, trouble)}"
-                self._operator(text)
-            self._troubled_at = now
-        elif self._troubled_at is not None and now - self._troubled_at > self._calm_seconds:
-            self._operator(f"{self._path} can be written again; everything goes on.")
-            self._troubled_at = None
-
-    def _settle(self, outcomes: list[tuple["asyncio.Future[Any] | None", Any]]) -> None:
-        for future, outcome in outcomes:
+    def _committed(self, outcomes: list[Any]) -> None:
+        for outcome in outcomes:
             if isinstance(outcome, Stored):
                 self._remember(outcome)
-            if future is None or future.done():
-                continue
-            if isinstance(outcome, Exception):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
         self._grown.set()
         self._grown = asyncio.Event()
 
@@ -147,11 +79,6 @@ class SqliteBroker:
         while len(self._recent) > RECENT_ENTRIES or self._recent_bytes > RECENT_BYTES:
             oldest = self._recent.popleft()
             self._recent_after, self._recent_bytes = oldest.sequence, self._recent_bytes - len(oldest.data)
-
-    async def _do(self, work: Work) -> Any:
-        future: asyncio.Future[Any] = self._loop.create_future()
-        self._jobs.put((work, future))
-        return await future
 
     # --- the protocol ------------------------------------------------------------------------------------------------
 
@@ -167,7 +94,7 @@ class SqliteBroker:
             row = db.execute("insert into entry(subject, data) values (?, ?)", (subject, data)).lastrowid
             return Stored(subject=subject, sequence=row or 0, data=data)
 
-        stored: Stored = await self._do(work)
+        stored: Stored = await self._writer.do(work)
         return stored.sequence
 
     async def read(self, subject: str, after: int = 0, limit: int | None = None) -> list[Stored]:
@@ -203,7 +130,7 @@ class SqliteBroker:
             asked = {"subject": subject, "below": below, "whole": whole, "many": PURGED_AT_ONCE}
             return db.execute(sql, asked).rowcount
 
-        while await self._do(work) == PURGED_AT_ONCE:
+        while await self._writer.do(work) == PURGED_AT_ONCE:
             pass
         if not whole:
             newest = max((stored.sequence for stored in self._recent if stored.subject == subject), default=0)
@@ -219,7 +146,7 @@ class SqliteBroker:
         if len(data) > MAX_ENTRY_BYTES:
             raise TooLarge(f"{subject}: {len(data)} bytes, at most {MAX_ENTRY_BYTES}")
         sql = "update entry set data = ? where subject = ? and seq = ?"
-        await self._do(lambda db: db.execute(sql, (data, subject, sequence)).rowcount)
+        await self._writer.do(lambda db: db.execute(sql, (data, subject, sequence)).rowcount)
         new = Stored(subject=subject, sequence=sequence, data=data)
         self._replace_recent(lambda stored: new if stored.sequence == sequence else stored)
 
@@ -233,7 +160,7 @@ class SqliteBroker:
         return await self._look(lambda: [name for (name,) in self._read_db.execute(sql, values)])
 
     async def consume(self, subject: str, durable: str) -> AsyncIterator["SqliteDelivery"]:
-        after = await self._look(lambda: self._cursor(durable))
+        after = self._cursors.get(durable, 0) or await self._look(lambda: self._cursor(durable))
         while True:
             grown, newest = self._grown, self._newest
             found = await self._after(subject, after, READ_AT_ONCE)
@@ -251,9 +178,9 @@ class SqliteBroker:
         row = self._read_db.execute("select seq from cursor where durable = ?", (durable,)).fetchone()
         return int(row[0]) if row else 0
 
-    def move_cursor(self, durable: str, sequence: int) -> None:
-        sql = "insert into cursor values (?, ?) on conflict(durable) do update set seq = max(seq, excluded.seq)"
-        self._jobs.put((lambda db: db.execute(sql, (durable, sequence)).rowcount, None))
+    def acknowledge(self, durable: str, sequence: int) -> None:
+        self._cursors[durable] = sequence
+        self._writer.acknowledge(durable, sequence)
 
     async def lease(self, key: str, holder: str, ttl_seconds: float) -> "SqliteLease | None":
         now = boot_seconds()
@@ -289,15 +216,14 @@ class SqliteBroker:
 
     async def close(self) -> None:
         """Writes what was asked for, then lets go of the file."""
-        self._jobs.put(None)
-        await self._loop.run_in_executor(None, self._thread.join)
+        await self._writer.close()
         await self._loop.run_in_executor(self._reader, lambda: self._read_db.close())  # noqa: PLW0108 - opened there
         self._reader.shutdown()
         self._lock.close()
 
     def kill(self) -> None:
         """As a crash would: what the writer thread has not begun is gone. For tests of crashes."""
-        self._dead = True
+        self._writer.kill()
 
 
 class SqliteDelivery:
@@ -307,7 +233,7 @@ class SqliteDelivery:
 
     async def ack(self) -> None:
         self.acked = True
-        self._broker.move_cursor(self._durable, self.stored.sequence)
+        self._broker.acknowledge(self._durable, self.stored.sequence)
 
 
 class SqliteLease:

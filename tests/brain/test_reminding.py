@@ -34,7 +34,7 @@ HOUR = timedelta(hours=1)
 def called(talk: Talk, rights: Rights = OWNER, now: datetime = NOON, /, **arguments: Any) -> Read:
     turn = talk.turn()
     generation = Generation(calls=(RawCall(name="remind", arguments=json.dumps(arguments)),))
-    return read(generation, legal(turn, rights, turn.askers()), turn, "", rights, now.astimezone(BERLIN))
+    return read(generation, legal(turn, rights, turn.askers()), turn, rights, now.astimezone(BERLIN))
 
 
 def one(text: str = "call Eva", at: datetime = NOON + HOUR, **how: Any) -> Remind:
@@ -105,7 +105,7 @@ def test_no_more_than_so_many_are_open() -> None:
     talk.says("and two more")
     turn = talk.turn()
     calls = tuple(RawCall(name="remind", arguments='{"text": "x", "at": "1h"}') for _ in range(2))
-    found = read(Generation(calls=calls), legal(turn, OWNER, [ANA]), turn, "", OWNER, NOON)
+    found = read(Generation(calls=calls), legal(turn, OWNER, [ANA]), turn, OWNER, NOON)
     assert len(found.decisions) == 1
     assert found.results[1] == f"Not done: {MAX_OPEN} reminders are open, more are not kept: cancel one first"
 

@@ -264,7 +264,7 @@ async def test_db01_on_a_full_disk_nothing_is_acknowledged_and_later_it_goes_on(
 
 async def _on_its_connection(broker: SqliteBroker, statement: str) -> tuple[int]:
     """The bound that stands for a full disk belongs to the connection that writes."""
-    row: tuple[int] = await broker._do(lambda db: db.execute(statement).fetchone())
+    row: tuple[int] = await broker._writer.do(lambda db: db.execute(statement).fetchone())
     return row
 
 

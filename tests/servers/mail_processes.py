@@ -37,6 +37,7 @@ ssl_key = <{folder}/key.pem
 disable_plaintext_auth = no
 auth_mechanisms = plain login
 auth_failure_delay = 0
+imap_id_log = *
 passdb {{
   driver = static
   args = password={password}
@@ -154,7 +155,8 @@ class MailProcesses:
     """Ports: `imap` (STARTTLS too), `imaps`, `smtp` (STARTTLS too), `smtps`, `lmtp`. `ca_file` is what to trust."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="fd-mail-"))  # short: paths of sockets are bounded
+        place = os.environ.get("PYTEST_DEBUG_TEMPROOT")
+        self.folder = Path(tempfile.mkdtemp(prefix="fd-mail-", dir=place))  # short: paths of sockets are bounded
         self.ca_file = self.folder / "cert.pem"
         self.imap, self.imaps, self.smtp, self.smtps, self.lmtp = _free_ports(5)
         try:

@@ -143,7 +143,7 @@ async def test_db01_a_full_disk_confirms_nothing_is_told_once_and_goes_on_when_t
     broker = SqliteBroker(tmp_path / "s.db", notices.append, calm_seconds=2.0)
 
     def limit(pages):
-        return broker._do(lambda db: db.execute(f"pragma max_page_count = {pages}").fetchone())
+        return broker._writer.do(lambda db: db.execute(f"pragma max_page_count = {pages}").fetchone())
 
     async with stage(tmp_path / "s.db", EchoModel(), ["42"], [platform := FakePlatform()], broker=broker) as s:
         await s.hears(said("42", "before.", 1))
@@ -196,7 +196,7 @@ async def test_db01_a_reader_that_stays_open_stops_nobody(tmp_path, broker):
 
 
 async def test_db01_every_connection_waits_and_is_durable(tmp_path, broker):
-    for db in (sqlite_file.connect(tmp_path / "store.db"), await broker._do(lambda db: db)):
+    for db in (sqlite_file.connect(tmp_path / "store.db"), await broker._writer.do(lambda db: db)):
         assert db.execute("pragma journal_mode").fetchone() == ("wal",)
         assert db.execute("pragma busy_timeout").fetchone() == (10_000,)
         assert db.execute("pragma synchronous").fetchone() == (2,)
