@@ -3,16 +3,14 @@
 from frontdesk.rehearsal.words import MONTHS, Spec, title
 
 LOAD = """\
-import csv, io, pathlib, time
+import csv, io, time
 from decimal import Decimal
 
 if "rows" in globals():
     print(f"(with the {len(rows)} rows of sales.csv that were in memory already)")
 else:
     primitives.status("reading sales.csv")
-    sent = pathlib.Path("sales.csv")
-    text = sent.read_text() if sent.exists() else await primitives.files.read(name="sales.csv")
-    rows = list(csv.DictReader(io.StringIO(text)))
+    rows = list(csv.DictReader(io.StringIO(await primitives.files.read("sales.csv"))))
 """
 
 COMPUTE = """\
