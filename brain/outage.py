@@ -38,7 +38,8 @@ def reminders(heard: tuple[Heard, ...]) -> list[tuple[Heard, Speak]]:
 
 
 def nothing_came(turn: Turn) -> tuple[Decision, ...]:
-    """The model answered with nothing, again: what an action had to say is passed on as it is, a person is told."""
+    """The model answered with nothing, again: what an action had to say is passed on as it is, a person is told, in each
+    place where they wrote."""
     decisions: list[Decision] = []
     for item in turn.heard:
         route = turn.state.route_of(item)
@@ -51,9 +52,9 @@ def nothing_came(turn: Turn) -> tuple[Decision, ...]:
                 decisions.append(Speak(route=route, text=reason))
             case _:
                 pass
-    said = [item for item in turn.heard if isinstance(item.fact, MessageReceived)]
-    if said and (route := turn.state.route_of(said[-1])) is not None:
-        decisions.append(Speak(route=route, text=NOTHING_CAME))
+    said = [item.fact.route for item in turn.heard if isinstance(item.fact, MessageReceived)]
+    rooms = {(route.medium, *route.room): route for route in said}
+    decisions += [Speak(route=route, text=NOTHING_CAME) for route in rooms.values()]
     return tuple(decisions) or (Wait(reason="the model answered nothing"),)
 
 

@@ -55,6 +55,8 @@ class Pace(Record, frozen=True, kw_only=True):
     old_mails: int = 20
     of_a_thread: int = 30
     of_a_person: int = 120
+    stumbles: int = 3
+    unreadable_seconds: float = 600.0
 
 
 class EmailMedium:
@@ -76,6 +78,7 @@ class EmailMedium:
         self._publishing_since: float | None = None
         self._budget = Budget(self._pace.of_a_thread, self._pace.of_a_person)
         self._held: dict[tuple[int, int], float] = {}
+        self._stumbles = ((0, 0), 0)  # the mail over which the connection ended last, and how often
 
     # --- receiving ---------------------------------------------------------------------------------------------------
 
@@ -127,8 +130,13 @@ class EmailMedium:
 
     async def _take_all(self, mailbox: "Mailbox", publish: Publish, keep: Keep) -> None:
         for uid in await mailbox.untaken():
-            if self._held.get((mailbox.uid_validity, uid), 0.0) <= time.monotonic():
+            if self._held.get((mailbox.uid_validity, uid), 0.0) > time.monotonic():
+                continue
+            try:
                 await self._take(mailbox, uid, publish, keep)
+            except MailboxFailed:
+                self._stumbled(mailbox, uid)
+                raise
 
     async def _take(self, mailbox: "Mailbox", uid: int, publish: Publish, keep: Keep) -> None:
         """Published if a person wrote it, then marked; one that is over the budget stays as it is."""
@@ -136,7 +144,8 @@ class EmailMedium:
         if heard is not None and heard.fact is not None:
             wait_seconds = self._budget.wait_seconds(heard.thread, heard.fact.author.address.user)
             if wait_seconds:
-                self._hold(mailbox, uid, wait_seconds, heard)
+                why = "too many came within an hour, as between two robots"
+                self._hold(mailbox, uid, wait_seconds, heard.about, why)
                 return
             self._publishing_since = time.monotonic()
             await publish(await self._with_files(heard.fact, heard.files, keep))
@@ -173,13 +182,17 @@ class EmailMedium:
         ]
         return msgspec.structs.replace(fact, files=await taken(found, data, keep, self.account))
 
-    def _hold(self, mailbox: "Mailbox", uid: int, wait_seconds: float, heard: wire.Heard) -> None:
-        log.warning(
-            "%s: %s waits %.0f min in the mailbox: too many came within an hour, as between two robots",
-            self.account,
-            heard.about,
-            wait_seconds / 60,
-        )
+    def _stumbled(self, mailbox: "Mailbox", uid: int) -> None:
+        """The connection ended over this mail. One that the server cannot give (it says goodbye, each time) must not
+        keep back those behind it."""
+        place = (mailbox.uid_validity, uid)
+        self._stumbles = (place, self._stumbles[1] + 1 if self._stumbles[0] == place else 1)
+        if self._stumbles[1] >= self._pace.stumbles:
+            self._hold(mailbox, uid, self._pace.unreadable_seconds, f"mail {uid}", "the server does not hand it over")
+
+    def _hold(self, mailbox: "Mailbox", uid: int, wait_seconds: float, about: str, why: str) -> None:
+        minutes = wait_seconds / 60
+        log.warning("%s: %s waits %.0f min in the mailbox: %s", self.account, about, minutes, why)
         self._held[mailbox.uid_validity, uid] = time.monotonic() + wait_seconds
         if len(self._held) > HELD_KEPT:
             del self._held[next(iter(self._held))]
