@@ -38,8 +38,8 @@ def reminders(heard: tuple[Heard, ...]) -> list[tuple[Heard, Speak]]:
 
 
 def nothing_came(turn: Turn) -> tuple[Decision, ...]:
-    """The model answered with nothing, again: what an action had to say is passed on as it is, a person is told, in each
-    place where they wrote."""
+    """The model answered with nothing, again: what an action had to say is passed on as it is, and a person is told,
+    in each place where they wrote."""
     decisions: list[Decision] = []
     for item in turn.heard:
         route = turn.state.route_of(item)
