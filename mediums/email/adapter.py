@@ -168,9 +168,15 @@ class EmailMedium:
         raw = await mailbox.raw(uid, envelope.size)
         if raw is None:
             return None
-        if len(raw) > OFF_THE_LOOP_BYTES or b"text/html" in raw:
-            return await asyncio.to_thread(wire.heard, raw, self._account, envelope.at)
-        return wire.heard(raw, self._account, envelope.at)
+        try:
+            if len(raw) > OFF_THE_LOOP_BYTES or b"text/html" in raw:
+                return await asyncio.to_thread(wire.heard, raw, self._account, envelope.at)
+            return wire.heard(raw, self._account, envelope.at)
+        except (
+            Exception
+        ):  # anybody can send anything: no mail may ever end the watch on the mailbox, so it comes to this
+            log.exception("%s: mail %d cannot be read", self.account, uid)
+            return wire.noticed(raw, self._account, envelope.at, "this mail cannot be read: it is broken")
 
     async def _with_files(self, fact: MessageReceived, enclosed: tuple[Enclosed, ...], keep: Keep) -> MessageReceived:
         async def data(one: Found) -> bytes:

@@ -431,6 +431,14 @@ def test_em08_an_attached_mail_is_somebody_elses():
     )
 
 
+@pytest.mark.parametrize("odd", ["X-A: b\x0bX-C: d", "X-A: b\x0cBcc: d", "X-A: \xff\x1d\x0bC: d", "Bad Header\x0b: x"])
+def test_em08_an_attached_mail_that_the_library_would_not_write_again(odd):
+    mail = mixed("mixed", PLAIN + "Look.", ATTACHED + f"{odd}\r\n{INNER}")
+    (file,) = heard(mail).files
+    assert fact(mail).text.startswith("Look.\n\n[the attached mail")
+    assert odd.encode("utf-8") in file.data
+
+
 def test_em08_mails_in_mails_end_somewhere():
     nested = "From: x@attacker.example\r\n\r\nthe end"
     for _ in range(20):
