@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 OFF_THE_LOOP_BYTES = 200_000  # reading a larger mail would hold up everybody's conversation
+LONG_CHARACTERS = 2_000  # so would writing one
 HELD_KEPT = 10_000
 
 
@@ -237,7 +238,8 @@ class EmailMedium:
     async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None:
         """As `send`, with attachments."""
         writing = partial(letter.letter, self._account, route, text, key, self._now(), files)
-        written = await asyncio.to_thread(writing) if files else writing()
+        long = len(text) > LONG_CHARACTERS
+        written = await asyncio.to_thread(writing) if files or long else writing()
         smtp = await asyncio.to_thread(importlib.import_module, "mediums.email.smtp")
         try:
             await smtp.hand_over(self._account, written, self._pace.call_seconds)

@@ -129,6 +129,7 @@ def test_em02_a_mail_of_its_own_answers_nothing():
     assert "in-reply-to" not in sent
     assert "references" not in sent
     assert sent["subject"] == "Your report is ready"
+    assert fields(answer(route, "Ready\x0bX-A: b\u2028now")[0])["subject"] == "Ready X-A: b now"
     assert sent["auto-submitted"] == "auto-generated"
     assert made.recipient == "ana@example.org"
     joined = fact(raw(ANA, TO, "Message-ID: <m@example.org>", f"In-Reply-To: {made.message_id}"))
