@@ -7,6 +7,7 @@ import asyncio
 from contextlib import suppress
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from brain import changes, opening, outage
 from brain.by_code import ByCode
@@ -50,7 +51,7 @@ class Turns:
         """For ever."""
         while True:
             state = await self._opened()
-            turn = self._means.turn_on(events(state), state)
+            turn = self._present()
             if state.crashes >= MAX_UNCLEAN and not state.outage:
                 why = f"set aside after {state.crashes} unclean ends"
                 self._means.operator(f"{state.conversation}: {why}: {[identity_of(h.fact) for h in turn.heard]}")
@@ -64,7 +65,11 @@ class Turns:
             elif self._means.purse.is_over(turn.askers()):
                 await self._bear_cap(turn)
             else:
-                await self._turn()
+                await self._turn(turn)
+
+    def _present(self) -> Turn:
+        state = self._journal.state
+        return self._means.turn_on(events(state), state)
 
     # --- when one opens ----------------------------------------------------------------------------------------------
 
@@ -92,13 +97,12 @@ class Turns:
 
     # --- how it is made ----------------------------------------------------------------------------------------------
 
-    async def _turn(self) -> None:
+    async def _turn(self, turn: Turn) -> None:
         deadline = asyncio.get_running_loop().time() + self._means.pace.turn_seconds
         try:
             restarts = 0
-            while _has_events(self._journal.state):  # what it was about may have been taken back
+            while turn.heard:  # what it was about may have been taken back
                 last = restarts >= self._means.pace.max_restarts or asyncio.get_running_loop().time() > deadline
-                turn = self._means.turn_on(events(self._journal.state), self._journal.state)
                 interrupts = turn.state.interrupts
                 self._means.shows.typing(turn.heard, True)
                 made = await (self._make(turn) if last else self._make_unless_interrupted(turn, interrupts))
@@ -106,6 +110,7 @@ class Turns:
                     self._outage_pause_seconds = self._means.pace.outage_seconds
                     return
                 restarts += not changes.goes_on_only(turn.heard, self._journal.state)
+                turn = self._present()
         except ModelError as error:
             self._means.shows.typing((), False)
             await self._bear(error)
@@ -123,15 +128,15 @@ class Turns:
         return await look_up(self._means.recall, state, query, self._means.frame.zone, self._means.operator)
 
     async def _make_unless_interrupted(self, turn: Turn, interrupts: int) -> Made | None:
-        work = asyncio.create_task(self._make_and_hold(turn))
+        work: asyncio.Future[Any] = asyncio.create_task(self._make_and_hold(turn))
         newer = self._newer_than(interrupts)
         try:
             await asyncio.wait({work, newer}, return_when=asyncio.FIRST_COMPLETED)
             return work.result() if work.done() else None
         finally:
-            work.cancel()
             newer.cancel()
-            await asyncio.gather(work, newer, return_exceptions=True)
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
 
     async def _make_and_hold(self, turn: Turn) -> Made:
         made = await self._make(turn)
@@ -140,8 +145,8 @@ class Turns:
             await asyncio.sleep(seconds)
         return made
 
-    def _newer_than(self, interrupts: int) -> "asyncio.Task[LaneState]":
-        return asyncio.create_task(self._journal.until(lambda state: state.interrupts > interrupts))
+    def _newer_than(self, interrupts: int) -> asyncio.Future[None]:
+        return self._journal.when(lambda state: state.interrupts > interrupts)
 
     async def _commit(self, turn: Turn, made: Made, interrupts: int | None) -> bool:
         """`interrupts` is what they were when the prompt was built; None commits whatever came since."""
