@@ -37,14 +37,16 @@ def _is(heard: Heard, message: str) -> bool:
 
 
 def says_nothing_new(fact: MessageReceived, state: "LaneState") -> bool:
-    """An edit of a command, or of nothing that is read; an original that comes after its own edit."""
+    """An edit of a command, or of nothing that is read unless it calls the assistant now; an original that comes after
+    its own edit."""
     before = known(fact.message, state, None if fact.edited else LATE)
     if before is None or not isinstance(before.fact, MessageReceived):
         return False
     if not fact.edited:
         return before.fact.edited
     same_files = [one.digest for one in fact.files] == [one.digest for one in before.fact.files]
-    return before.control or (before.fact.text.strip() == fact.text.strip() and same_files)
+    calls_now = fact.addressed and not before.fact.addressed
+    return before.control or (before.fact.text.strip() == fact.text.strip() and same_files and not calls_now)
 
 
 def is_part_of_the_turn(fact: MessageReceived, state: "LaneState") -> bool:

@@ -23,7 +23,8 @@ NOT_TOLD = "What is in flight is not told to guests."
 HELP = (
     "Write as to a colleague: new work, corrections, questions about what runs.\n\n"
     "Without the model, at once: `/status`, `/stop [name]`, `/pause [name]`, `/resume [name]`, `/notes`, `/quiet`; "
-    "`/link` for where I don't know you yet. The first four without the slash too, as the whole message."
+    "`/link` for where I don't know you yet. The first four without the slash too, as the whole message; "
+    "Slack takes the others with a space before it."
 )
 ENDED = "That task has ended already."
 ANSWERED = "That question is answered already."

@@ -1,9 +1,10 @@
-"""The words by which people link their addresses. Pure."""
+"""The words by which people link their addresses; with an address the slash may be left out, as Slack keeps what begins
+with one. Pure."""
 
 import re
 
 LINK = re.compile(r"^\s*/link(?:@\w+)?\s*$", re.IGNORECASE)
-UNLINK = re.compile(r"^\s*/unlink(?:@\w+)?(?:\s+(\S+))?\s*$", re.IGNORECASE)
+UNLINK = re.compile(r"^\s*(?:/unlink(?:@\w+)?(?:\s+(?P<any>\S+))?|unlink\s+(?P<address>\w+:\S+))\s*$", re.IGNORECASE)
 
 
 def is_about_linking(text: str) -> bool:

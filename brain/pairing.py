@@ -31,7 +31,7 @@ class Pairing:
         if LINK.match(said.text):
             return (Speak(route=route, text=await self._code(said)),)
         if found := UNLINK.match(said.text):
-            return (Speak(route=route, text=await self._unlinked(found[1] or "", said)),)
+            return (Speak(route=route, text=await self._unlinked(found["any"] or found["address"] or "", said)),)
         return (Speak(route=route, text=NOT_GOOD),) if self._registry.has_code(said.text) else None
 
     async def _code(self, said: MessageReceived) -> str:
@@ -62,10 +62,10 @@ class Pairing:
         person = self._contacts.known(address)
         name = person.name if person else "somebody"
         here = f"{address} is {name} now: what we say there and here is one conversation."
-        told: list[Decision] = [Speak(route=said.route, text=f"{here} If that is wrong: `/unlink {address}`")]
+        told: list[Decision] = [Speak(route=said.route, text=f"{here} If that is wrong: `unlink {address}`")]
         others = [route for who, route in state.reached.items() if who != said.author.address]
         if others:
-            told.append(Speak(route=others[-1], text=f"{here} If you did not do that: `/unlink {address}`"))
+            told.append(Speak(route=others[-1], text=f"{here} If you did not do that: `unlink {address}`"))
         return tuple(told)
 
     async def _unlinked(self, text: str, said: MessageReceived) -> str:

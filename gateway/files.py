@@ -63,4 +63,4 @@ def size_text(size: int) -> str:
 
 def too_large(size: int | None = None) -> str:
     stated = f" ({size_text(size)})" if size else ""
-    return f"it is larger{stated} than the {size_text(LARGEST_BYTES)} that can be taken"
+    return f"it is larger{stated} than the {LARGEST_BYTES >> 20} MB that can be taken"

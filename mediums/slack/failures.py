@@ -136,7 +136,7 @@ def end(failure: Failure) -> SurelyNotSent | Rejected | OutcomeUnknown:
         case Unreachable(left=False) | Disconnected():
             return SurelyNotSent(why)
         case Unreachable():
-            return OutcomeUnknown(why)
+            return OutcomeUnknown(f"Slack did not say whether it arrived ({failure.why})")
         case Refusal() if (seconds := wait_seconds(failure)) is not None:
             return SurelyNotSent(why, seconds)
         case Refusal(error=error) if error in _DECLINED:

@@ -38,7 +38,7 @@ BOT_EVENTS = (
 )
 
 _SPOKEN = (None, "file_share", "me_message", "thread_broadcast")
-_CHANGED, _DELETED = "message_changed", "message_deleted"
+_CHANGED, _DELETED, _STONE = "message_changed", "message_deleted", "tombstone"
 _REACTIONS = ("reaction_added", "reaction_removed")
 
 
@@ -84,6 +84,8 @@ def people(payload: Payload, me: Me) -> Iterator[str]:
     event = payload.get("event") or {}
     if event.get("type") in _REACTIONS:
         yield str(event["user"])
+    if _gone(event) is not None and (author := (event.get("previous_message") or {}).get("user")):
+        yield str(author)
     spoken = _spoken(payload, me)
     if spoken is not None:
         yield str(spoken.message["user"])
@@ -117,8 +119,8 @@ def heard(payload: Payload, me: Me, profiles: Profiles, memory: Memory) -> Heard
     if event.get("type") in _REACTIONS:
         reacted = _reacted(payload, event, me, profiles, memory)
         return Heard(reacted) if reacted else None
-    if event.get("type") == "message" and event.get("subtype") == _DELETED:
-        deleted = _deleted(payload, event, me, memory)
+    if (gone := _gone(event)) is not None:
+        deleted = _deleted(payload, event, gone, me, profiles, memory)
         return Heard(deleted) if deleted else None
     spoken = _spoken(payload, me)
     return None if spoken is None else _said(spoken, payload, me, profiles, memory)
@@ -196,18 +198,36 @@ def pressed(payload: Payload, me: Me) -> ControlPressed:
     )
 
 
-def _deleted(payload: Payload, event: Payload, me: Me, memory: Memory) -> MessageDeleted | None:
-    """https://docs.slack.dev/reference/events/message/message_deleted; without what it was, nobody knows whose."""
+def _gone(event: Payload) -> str | None:
+    """The message that a person took away, if the event tells of one. Of one with answers a stone stays in its place,
+    so that is told as a change; once the answers are gone too, the stone is deleted, and that is no new word.
+    https://docs.slack.dev/reference/events/message/message_deleted"""
+    if event.get("type") != "message":
+        return None
+    message, before = event.get("message") or {}, event.get("previous_message") or {}
+    if event.get("subtype") == _DELETED and before.get("subtype") != _STONE:
+        return str(event["deleted_ts"])
+    return str(message["ts"]) if event.get("subtype") == _CHANGED and message.get("subtype") == _STONE else None
+
+
+def _deleted(
+    payload: Payload, event: Payload, ts: str, me: Me, profiles: Profiles, memory: Memory
+) -> MessageDeleted | None:
+    """Without what it was, nobody knows whose."""
     before = event.get("previous_message") or {}
-    author, channel, ts = before.get("user"), str(event["channel"]), str(event["deleted_ts"])
-    if not author or author == me.user or before.get("bot_id") or (team := _team(payload, before, "", me)) is None:
+    author, channel = before.get("user"), str(event["channel"])
+    known = profiles.get(str(author))
+    team = _team(payload, before, known.team if known else "", me)
+    if not author or author == me.user or before.get("bot_id") or team is None:
         return None
     root = before.get("thread_ts")
     return MessageDeleted(
         identity=f"{account_of(me.team)}/deleted/{channel}/{ts}/0",
         message=f"{account_of(me.team)}/message/{channel}/{ts}",
         route=_route(me, channel, ts, str(root) if root and root != ts else memory.thread_of(channel, ts)),
-        author=Person(address=Address(medium=MEDIUM, user=f"{team}/{author}"), name=str(author)),
+        author=Person(
+            address=Address(medium=MEDIUM, user=f"{team}/{author}"), name=known.name if known else str(author)
+        ),
         at=time_of(str(event.get("event_ts") or event["ts"])),
         private=event.get("channel_type") == "im" or channel.startswith("D"),
     )

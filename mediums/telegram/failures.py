@@ -90,7 +90,7 @@ def end(failure: Failure) -> SurelyNotSent | Rejected | OutcomeUnknown:
         case Unreachable(left=False):
             return SurelyNotSent(why)
         case Unreachable():
-            return OutcomeUnknown(why)
+            return OutcomeUnknown(f"Telegram did not say whether it arrived ({failure.why})")
         case Refusal(status=429):
             return SurelyNotSent(why, failure.retry_after_seconds)
         case Refusal(status=401 | 404):

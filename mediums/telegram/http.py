@@ -17,7 +17,12 @@ CONNECT_SECONDS = 5.0
 KEEP_OPEN_SECONDS = 30.0  # an idle connection; a message after a pause does not wait for a handshake
 AGENT = {"User-Agent": "frontdesk"}
 
-_NEVER_LEFT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+_NEVER_LEFT = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.InvalidURL,
+)
 
 
 class RequestFailed(Exception):

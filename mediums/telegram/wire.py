@@ -20,9 +20,10 @@ UPDATES = ("message", "edited_message", "message_reaction", "callback_query")
 
 
 class Said(Record, frozen=True, kw_only=True):
-    """A message as it was last seen: its own words, its files, and its topic."""
+    """A message as it was last seen: its own words, its files, its topic, and whether it called the bot."""
 
     text: str
+    addressed: bool = False
     files: tuple[str, ...] = ()
     thread: str | None = None
 
@@ -64,14 +65,14 @@ def heard(update: Payload, me: Me, before: Said | None) -> Heard | None:
     if not (own or files):
         return None
     route = _route(message, me)
-    said = Said(text=own, files=tuple(_unique(message)), thread=route.thread)
+    private = message["chat"]["type"] == "private"
+    addressed = private or words.addressed(message, me)
+    said = Said(text=own, addressed=addressed, files=tuple(_unique(message)), thread=route.thread)
     key, edited = message_key(update), "edited_message" in update
     moved = "location" in message  # a live one is told every few seconds, and is no new word
-    same = before is not None and (before.text.strip(), before.files) == (own.strip(), said.files)
-    if edited and (same or moved):
+    if edited and (moved or (before is not None and _says_the_same(before, said))):
         return Heard(fact=None, key=key, said=said)
     text, quoted = words.forwarded(message, own), words.context(message, me)
-    private = message["chat"]["type"] == "private"
     album = message.get("media_group_id")
     fact = MessageReceived(
         identity=f"{me.account}/message/{key}/{_version(message, said) if edited else 0}",
@@ -80,13 +81,19 @@ def heard(update: Payload, me: Me, before: Said | None) -> Heard | None:
         text="\n\n".join(piece for piece in (quoted, text) if piece),
         at=datetime.fromtimestamp(message.get("edit_date") or message["date"], UTC),
         private=private,
-        addressed=private or words.addressed(message, me),
+        addressed=addressed,
         robot=bool(message.get("from", {}).get("is_bot")) and "sender_chat" not in message,
         album=Album(id=str(album), place=int(message["message_id"])) if album else None,
         edited=edited,
         before=before.text if edited and before is not None else "",
     )
     return Heard(fact=fact, key=key, said=said, files=files)
+
+
+def _says_the_same(before: Said, now: Said) -> bool:
+    """A mention is no word of its own, but one that an edit adds calls the bot."""
+    same = (before.text.strip(), before.files) == (now.text.strip(), now.files)
+    return same and (before.addressed or not now.addressed)
 
 
 def reacted(update: Payload, me: Me, thread: str | None, own: bool) -> MessageReacted | None:

@@ -7,6 +7,7 @@ they are: nothing inside them can end the quote.
 
 from typing import Any
 
+from gateway.commands import command
 from gateway.record import Record, whole_text
 from mediums.incoming import Found
 
@@ -65,7 +66,8 @@ def is_topic_root(message: Payload) -> bool:
 
 
 def addressed(message: Payload, me: Me) -> bool:
-    """In a group: the bot is mentioned, named by a command, or one of its messages is answered.
+    """In a group: the bot is mentioned, named by a command, or one of its messages is answered; or all of it is one of
+    its commands, which clients send without a name where it is the only bot.
 
     Only entities count, as Telegram marks neither code nor addresses as mentions; a command for another bot is its.
     """
@@ -78,6 +80,7 @@ def addressed(message: Payload, me: Me) -> bool:
     return (
         answered.get("from", {}).get("id") == me.id
         or any(_is_command_for(me, name) for name in commands)
+        or any(kind == "bot_command" and _is_slashed(text) for kind, _ in calls)
         or any(_is_mention_of(me, entity, name) for entity, (_, name) in zip(entities, calls, strict=True))
     )
 
@@ -155,6 +158,11 @@ def _is_mention_of(me: Me, entity: Payload, name: str) -> bool:
 
 def _is_command_for(me: Me, name: str) -> bool:
     return name.startswith("/") and name.partition("@")[2].casefold() == me.username.casefold()
+
+
+def _is_slashed(text: str) -> bool:
+    found = command(text)
+    return found is not None and not found.plain
 
 
 def _units(text: str) -> bytes:

@@ -35,6 +35,7 @@ PACE = Pace(quiet_seconds=0.02, burst_seconds=0.2, turn_seconds=60.0, max_restar
 MOMENT_SECONDS, SHOWN_SECONDS, SETTLE_SECONDS = 1.0, 2.0, 45.0
 PATIENCE_SECONDS = 10.0  # of the short story: longer than a takeover takes, on a busy machine too
 STOP_SECONDS = 5.0
+POLL_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -261,12 +262,16 @@ def _open(path: Path, story: Story) -> SqliteBroker:
 
 
 async def _settle(story: Story, raw: SqliteBroker, gate: Gate) -> str:
-    """Until nothing is left to do, or the process is dead. What is left, if it does not come to an end."""
-    deadline = time.monotonic() + SETTLE_SECONDS
+    """Until nothing is left to do, or the process is dead. What is left, if it does not come to an end.
+
+    All that is durable is read only while nothing passes the process's gate: that is most of what a run costs.
+    """
+    deadline, passed = time.monotonic() + SETTLE_SECONDS, 0
     why = "the person is not done"
     while time.monotonic() < deadline and not gate.dead:
-        await asyncio.sleep(0.03)
-        if not story.done or story.platform.confirmed < len(story.platform.pushed):
+        await asyncio.sleep(POLL_SECONDS)
+        before, passed = passed, sum(gate.counts.values())
+        if passed != before or not story.done or story.platform.confirmed < len(story.platform.pushed):
             continue
         why = (await Reading.of(raw)).unsettled()
         if not why:

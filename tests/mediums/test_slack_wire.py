@@ -165,7 +165,13 @@ def test_names(user, name):
         },
         changed({}, {"text": "<@UBOT> a root that has an answer now", "reply_count": 1}, previous_message=None),
         {"type": "message", "subtype": "message_deleted", "channel": "C1", "deleted_ts": "1767600020.000100"},
-        changed({"text": "gone"}, {"text": "This message was deleted.", "subtype": "tombstone"}),
+        {
+            "type": "message",
+            "subtype": "message_deleted",
+            "channel": "C1",
+            "deleted_ts": TS,
+            "previous_message": {"user": "USLACKBOT", "subtype": "tombstone", "ts": TS, "thread_ts": TS},
+        },
         {"type": "message", "subtype": "channel_join", "channel": "C1", "user": "U8", "text": "<@U8> has joined"},
         {"type": "message", "subtype": "message_replied", "channel": "C1", "message": {"user": "U7"}},
         {"type": "reaction_added", "user": "U7", "item": {}},
@@ -297,6 +303,21 @@ def test_sl03_a_deletion_is_a_fact_about_the_message():
     assert fact.private
 
 
+def test_the_deletion_of_what_began_a_thread_is_one_too():
+    stone = {
+        "user": "USLACKBOT",
+        "text": "This message was deleted.",
+        "subtype": "tombstone",
+        "ts": TS,
+        "thread_ts": TS,
+    }
+    told = changed({"text": "<@UBOT> never mind", "thread_ts": TS}, stone)
+    fact = heard(told)
+    assert fact.message == f"slack-T1/message/C1/{TS}"
+    assert (fact.author.name, str(fact.author.address)) == ("Ana", "slack:T1/U7")
+    assert list(wire.people(payload(told), ME)) == ["U7"]
+
+
 def reaction(kind="reaction_added", name="thumbsup", author="U7", **fields):
     item = {"type": "message", "channel": "C1", "ts": TS}
     told = {"type": kind, "user": "U7", "reaction": name, "item_user": author, "item": item}
@@ -374,7 +395,7 @@ def refused(error, method="chat.postMessage", status=200, retry_after=None, **fi
     ("failure", "kind", "said"),
     [
         (Unreachable(why="refused", left=False), SurelyNotSent, "cannot be reached"),
-        (Unreachable(why="no answer", left=True), OutcomeUnknown, "cannot be reached"),
+        (Unreachable(why="no answer", left=True), OutcomeUnknown, r"did not say whether it arrived \(no answer\)$"),
         (refused("ratelimited", status=429, retry_after="30"), SurelyNotSent, "wait 30 s"),
         (refused("invalid_auth"), SurelyNotSent, r"\(invalid_auth\): set mediums.slack.bot_token"),
         (refused("token_revoked"), SurelyNotSent, r"\(token_revoked\): set mediums.slack.bot_token"),

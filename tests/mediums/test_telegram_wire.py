@@ -74,6 +74,7 @@ def test_a_group_message_that_calls_nobody():
         (with_entity("mention", "@helperbot", "@helperbot"), "@helperbot"),
         (with_entity("text_mention", "😀 Helper hi", "Helper", user={"id": 8123}), "😀 hi"),
         (with_entity("bot_command", "/status@HelperBot now", "/status@HelperBot"), "/status now"),
+        (with_entity("bot_command", "/stop report", "/stop"), "/stop report"),
         ({"text": "and you?", "reply_to_message": message("42", **{"from": {"id": 8123}})}, None),
     ],
 )
@@ -90,7 +91,8 @@ def test_tg03_addressed(fields, text):
         with_entity("code", "`@helperbot`", "@helperbot"),
         with_entity("url", "https://x.example/@helperbot", "https://x.example/@helperbot"),
         with_entity("bot_command", "/status@otherbot", "/status@otherbot"),
-        with_entity("bot_command", "/status", "/status"),
+        with_entity("bot_command", "/start", "/start"),
+        with_entity("bot_command", "look at /status please", "/status"),
         with_entity("text_mention", "Bo hi", "Bo", user={"id": 9}),
         {"text": "@helperbot"},
         {"text": "hi", "entities": [{"type": "mention", "offset": 1, "length": 40}]},
@@ -136,6 +138,13 @@ def test_tg05_an_edit_is_a_message_of_its_own_that_says_so():
 def test_tg05_an_edit_shows_what_was_said_before():
     heard = fact("delete branch dev", "edited_message", text="list branches", edit_date=1767600001)
     assert (heard.text, heard.before) == ("list branches", "delete branch dev")
+
+
+def test_tg05_a_mention_that_an_edit_adds_calls_the_bot_once():
+    edit = update("edited_message", edit_date=90, **with_entity("mention", "@helperbot list branches", "@helperbot"))
+    first = wire.heard(edit, ME, SAID)
+    assert (first.fact.text, first.fact.addressed, first.fact.edited) == ("list branches", True, True)
+    assert wire.heard(edit, ME, first.said).fact is None
 
 
 SAID = wire.Said(text="list branches")

@@ -141,7 +141,7 @@ async def test_an_address_that_is_parted_hears_nothing_more_and_starts_anew(tmp_
         await here.says(STRANGER, "From there.")
         await here.says(OWNER, "My salary is 5.")
         await here.settled()
-        await here.says(OWNER, "/unlink telegram:9")
+        await here.says(OWNER, "Unlink telegram:9")
         await here.says(STRANGER, "And now?")
         await here.settled()
         state = await here.lane("p-ana")

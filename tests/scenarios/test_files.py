@@ -95,6 +95,19 @@ async def test_tg05_an_edit_within_the_window_is_what_was_said(stage):
     assert stage.lane().turns == 2
 
 
+async def test_tg05_a_mention_that_an_edit_adds_is_answered_once(stage):
+    group = stage.telegram.group("Team")
+    stage.desk.on("what time is it").replies("Noon")
+    message = stage.ana.phone.says("what time is it?", group)
+    mention = {"text": "@helperbot what time is it?", "entities": [{"type": "mention", "offset": 0, "length": 10}]}
+    for edit_date in (90, 95):
+        stage.ana.phone.edits(message, **mention, edit_date=edit_date)
+    await stage.telegram.sees(group, "Noon")
+    stage.ana.phone.says("/status", group, entities=[{"type": "bot_command", "offset": 0, "length": 7}])
+    await stage.telegram.sees(group, "Nothing is in flight")
+    assert list(stage.telegram.seen_by(group)) == ["Noon", "Nothing is in flight."]
+
+
 async def test_tg05_an_edited_command_does_not_run_again(stage):
     message = stage.ana.phone.says("/status")
     await stage.telegram.sees(stage.ana.phone, "Nothing is in flight")

@@ -154,7 +154,8 @@ class MailProcesses:
     """Ports: `imap` (STARTTLS too), `imaps`, `smtp` (STARTTLS too), `smtps`, `lmtp`. `ca_file` is what to trust."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="fd-mail-"))  # short: paths of sockets are bounded
+        place = os.environ.get("PYTEST_DEBUG_TEMPROOT")
+        self.folder = Path(tempfile.mkdtemp(prefix="fd-mail-", dir=place))  # short: paths of sockets are bounded
         self.ca_file = self.folder / "cert.pem"
         self.imap, self.imaps, self.smtp, self.smtps, self.lmtp = _free_ports(5)
         try:

@@ -21,7 +21,7 @@ class NatsServer:
     """`sync_always`: each acknowledged entry is fsynced. `jetstream=False` is a server set up wrong."""
 
     def __init__(self, *, sync_always: bool = False, jetstream: bool = True) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="frontdesk-nats-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="frontdesk-nats-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
