@@ -43,7 +43,7 @@ class Generating:
         generation = await self._asked()
         if generation is None:
             return
-        if not generation.calls and (written := written_calls(generation.text, NAMES)):
+        if not generation.calls and (written := written_calls(generation.text, NAMES, whole=not generation.cut)):
             generation = msgspec.structs.replace(generation, text="", calls=written)
         if generation.calls or (generation.text.strip() and not generation.cut):
             await self._record(generation)
@@ -136,7 +136,7 @@ class Generating:
         actor = self._actor
         self._failures += 1
         if error.retryable and self._failures < MODEL_TRIES:
-            pause = MODEL_PAUSE_SECONDS * 2 ** (self._failures - 1)
+            pause = max(MODEL_PAUSE_SECONDS * 2 ** (self._failures - 1), error.retry_after_seconds or 0.0)
             await actor.unless_something_comes(asyncio.create_task(asyncio.sleep(pause)))
             return
         self._failures = 0

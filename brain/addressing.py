@@ -7,6 +7,7 @@ from brain.arguments import MAX_TEXT, Refusal
 from brain.entries import React, Speak
 from brain.parts import Heard
 from brain.rights import Rights
+from brain.telling import without_events
 from brain.tools import REACTS
 from brain.turn import Turn
 from gateway.addresses import Address, Route
@@ -14,7 +15,8 @@ from gateway.events import ControlPressed, MessageReceived, Person, TimerFired, 
 from gateway.record import whole_text
 
 
-def speak(text: str, how: dict[str, Any], turn: Turn) -> Speak:
+def speak(text: str, how: dict[str, Any], turn: Turn, *, anywhere: bool = False) -> Speak:
+    """`anywhere`: where several places may be meant, where somebody last wrote."""
     reply_to, medium, to = how.get("reply_to"), how.get("medium"), how.get("to")
     if reply_to is not None:
         heard = [item for item in turn.heard if item.label == reply_to.strip("[]")]
@@ -23,14 +25,17 @@ def speak(text: str, how: dict[str, Any], turn: Turn) -> Speak:
     else:
         heard = list(turn.heard)
     if to:  # the table of tools has no other addresses than those
-        route: Route = turn.reaches[Address.parse(to)]
+        route = turn.reaches[Address.parse(to)]
+        route = _there(route, heard, turn) if turn.state.is_private else route.afresh
     elif medium:
-        route = turn.state.routes[medium]
+        route = _there(turn.state.routes[medium], heard, turn)
     else:
-        route = _one_route(heard, turn)
+        route = _one_route(heard, turn, anywhere=anywhere)
     answers = tuple(identity_of(item.fact) for item in heard)
     attached = files.named(how.get("attach", ()), turn.state)
-    by_tool = bool(how)
+    by_tool, text = bool(how), without_events(text, turn)
+    if not (text or attached):
+        raise Refusal("there are no words in it")
     return Speak(route=route, text=whole_text(text)[:MAX_TEXT], answers=answers, by_tool=by_tool, files=attached)
 
 
@@ -52,8 +57,22 @@ def react(emoji: str, to: str | None, turn: Turn) -> React:
     return React(route=fact.route, emoji=emoji, answers=(fact.identity,))
 
 
-def _one_route(heard: list[Heard], turn: Turn) -> Route:
+def _there(route: Route, heard: list[Heard], turn: Turn) -> Route:
+    """By mail: in the thread in which they spoke of what this is about, and never in one about something else."""
+    if route.afresh == route:
+        return route
+    for item in reversed(heard):
+        action = turn.state.actions.get(getattr(item.fact, "action", ""))
+        known = action.spoken.get(route.medium) if action else getattr(item.fact, "route", None)
+        if known is not None and known.afresh == route.afresh:
+            return known
+    return route.afresh
+
+
+def _one_route(heard: list[Heard], turn: Turn, *, anywhere: bool) -> Route:
     """The newest message's, where all belong to one room."""
+    if anywhere:
+        heard = turn.spoken_to()[-1:] or heard[-1:]
     routes = [route for item in heard if (route := turn.state.route_of(item)) is not None]
     if len({(route.medium, *route.room) for route in routes}) > 1:
         raise Refusal(

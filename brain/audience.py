@@ -31,7 +31,7 @@ def seen_from_private(action: ActionView) -> ActionView:
     """An action of a shared place, as its requester meets it in private. Its label cannot be one of there."""
     label = f"e{hashlib.sha256(action.key.encode()).hexdigest()[:4]}"
     return msgspec.structs.replace(
-        action, label=label, elsewhere=True, by_control=False, questions={**action.questions}
+        action, label=label, elsewhere=True, by_control=False, questions={**action.questions}, spoken={}
     )
 
 

@@ -65,7 +65,7 @@ class Act(Tagged, frozen=True, kw_only=True):
 
 class Steer(Tagged, frozen=True, kw_only=True):
     """`action` is the action's key. `text` is the message, the question or the answer; `via` where it was said, `route`
-    of an interjection: what comes of a next job is told there.
+    exactly, where something may come of it: a next job's response and the end of what they stop are told there.
 
     `view` is a `working.ActionView`: what is known of an action of a shared place that is steered from here."""
 

@@ -195,7 +195,7 @@ class Manager:
             known_place=conversation in lanes,
             about_code=self._registry.is_about(fact),
         )
-        if how is None or how.keep:
+        if how is None or how.keep or (how.control and not fact.author.address.vouched):
             self._tell_of_stranger(contact, fact)
         if how is None:
             return

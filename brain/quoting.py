@@ -14,7 +14,7 @@ def indented(text: str, characters: int = TEXT_SHOWN) -> str:
 
 
 def one_line(text: str) -> str:
-    return " ".join(text.replace("]", ")").split())
+    return " ".join(text.translate({ord("["): "(", ord("]"): ")"}).split())
 
 
 def shortened(text: str, characters: int) -> str:

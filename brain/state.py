@@ -27,6 +27,7 @@ from brain.parts import Exchange, Heard, Opened, Reminder, SendView, Spending, T
 from brain.working import ActionView
 from gateway.addresses import Address, Route
 from gateway.events import (
+    ActionEnded,
     ClarificationRequested,
     ControlPressed,
     Fact,
@@ -138,6 +139,8 @@ class LaneState:
                 return self.route  # nothing more arrives where it failed, as far as is known
             case SendClosed(send=ref):
                 return self.sends[ref].route if ref in self.sends else self.route
+            case ActionEnded(action=key) if self.is_private and key in self.actions and self.actions[key].stopped_at:
+                return self.actions[key].stopped_at
             case fact:
                 action = self.actions.get(fact.action)
                 return action.route if action and action.by.address not in self.parted else self.route

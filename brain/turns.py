@@ -13,7 +13,7 @@ from brain import changes, opening, outage
 from brain.by_code import ByCode
 from brain.entries import Decided, Held, Recalled, Spent, Wait
 from brain.generating import Made, generate
-from brain.hold import quiet_in_seconds
+from brain.hold import Voice, quiet_in_seconds, voice_of
 from brain.means import Means
 from brain.parts import Heard
 from brain.purse import told
@@ -29,13 +29,14 @@ from gateway.llm.model import ModelError, Usage
 
 MAX_UNCLEAN = 3  # ownings that did not end cleanly while the same event was undecided: then it is set aside
 MAX_EVENTS = 100  # in one turn
-MAX_TURNS_ALONE = 20  # since a person last wrote: ends cycles of notices and interjections
+MAX_TURNS_ALONE = 20  # since a person last wrote: beyond that code tells results, and no model steers in a circle
 
 
 class Turns:
     def __init__(self, journal: Journal[LaneState], means: Means, by_code: ByCode) -> None:
         self._journal, self._means, self._by_code = journal, means, by_code
         self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
+        self._before: dict[Voice, float] = {}  # of those that are decided, when each voice said its last
         self._outage_pause_seconds = means.pace.outage_seconds
 
     def arrives(self, message: MessageReceived) -> None:
@@ -58,7 +59,7 @@ class Turns:
                 await self._by_code.commit("parked", turn.heard, outage.parked(turn), why)
             elif state.turns_alone >= MAX_TURNS_ALONE:
                 wait = Wait(reason=f"{MAX_TURNS_ALONE} turns since anybody wrote")
-                await self._by_code.commit("budget", turn.heard, (wait,))
+                await self._by_code.commit("budget", turn.heard, outage.as_it_is(turn) or (wait,))
             elif opening.is_a_step_by_mail(turn.heard, state):
                 wait = Wait(reason="progress of work asked for by mail is not sent step by step")
                 await self._by_code.commit("control", turn.heard, (wait,))
@@ -99,8 +100,8 @@ class Turns:
 
     async def _turn(self, turn: Turn) -> None:
         deadline = asyncio.get_running_loop().time() + self._means.pace.turn_seconds
+        restarts = 0
         try:
-            restarts = 0
             while turn.heard:  # what it was about may have been taken back
                 last = restarts >= self._means.pace.max_restarts or asyncio.get_running_loop().time() > deadline
                 interrupts = turn.state.interrupts
@@ -113,7 +114,10 @@ class Turns:
                 turn = self._present()
         except ModelError as error:
             self._means.shows.typing((), False)
-            await self._bear(error)
+            if error.kind in outage.SET_ASIDE:
+                await self._set_aside(turn, error)
+            else:
+                await self._bear(error)
         finally:
             self._means.shows.typing((), False)
 
@@ -141,8 +145,12 @@ class Turns:
     async def _make_and_hold(self, turn: Turn) -> Made:
         made = await self._make(turn)
         now = asyncio.get_running_loop().time()
-        if (seconds := quiet_in_seconds(turn.heard, self._arrived, now, self._means.pace)) > 0:
-            await asyncio.sleep(seconds)
+        if (seconds := quiet_in_seconds(turn.heard, self._arrived, self._before, now, self._means.pace)) > 0:
+            try:
+                await asyncio.sleep(seconds)
+            except asyncio.CancelledError:
+                self.spent(made.model, made.usage, charged=_charged(turn))
+                raise
         return made
 
     def _newer_than(self, interrupts: int) -> asyncio.Future[None]:
@@ -171,12 +179,18 @@ class Turns:
         if decided is None:
             self.spent(made.model, made.usage, charged=_charged(turn))
             return False
-        for item in turn.heard:
-            self._arrived.pop(identity_of(item.fact), None)
+        self._forget_arrivals(turn)
         if made.usage.usd is None:
             self._means.purse.unpriced(made.model)
         self._means.shows.decided(turn.heard, decided)
         return True
+
+    def _forget_arrivals(self, turn: Turn) -> None:
+        now, burst = asyncio.get_running_loop().time(), self._means.pace.burst_seconds
+        self._before = {voice: at for voice, at in self._before.items() if now - at <= burst}
+        for item in turn.heard:
+            if isinstance(item.fact, MessageReceived) and (at := self._arrived.pop(item.fact.identity, None)):
+                self._before[voice_of(item.fact)] = at
 
     def spent(self, model: str, usage: Usage, charged: Address | None = None) -> None:
         """What was generated for nothing is gone but for its cost."""
@@ -196,9 +210,16 @@ class Turns:
         if not state.outage and (spoken := outage.line(error, Turn(heard=heard, state=state))) is not None:
             await self._by_code.commit("outage", heard, (spoken,), error.for_operator)
         newer = self._newer_than(self._journal.state.interrupts)
-        await asyncio.wait({newer}, timeout=self._outage_pause_seconds)
+        await asyncio.wait({newer}, timeout=max(self._outage_pause_seconds, error.retry_after_seconds or 0.0))
         newer.cancel()
         self._outage_pause_seconds = min(self._outage_pause_seconds * 2, self._means.pace.longest_outage_seconds)
+
+    async def _set_aside(self, turn: Turn, error: ModelError) -> None:
+        """What this model will never answer may not stand in the way of all that is said after it."""
+        state = self._journal.state
+        self._means.operator(f"{self._means.frame.contact.name} ({state.conversation}): {error.for_operator}")
+        spoken = outage.nothing_came(turn, outage.SET_ASIDE[error.kind])
+        await self._by_code.commit("parked", turn.heard, spoken, error.for_operator)
 
     async def _tell_reminders(self, why: str) -> None:
         for item, spoken in outage.reminders(events(self._journal.state)):

@@ -23,6 +23,8 @@ from gateway.events import (
 )
 
 COMPLETED_KEPT = 20
+ABOUT_KEPT = 4_000
+LAST_CARRIED = 500
 IDLE: tuple[Phase, ...] = ("awaiting_input", "hibernated")
 
 
@@ -44,6 +46,8 @@ class ActionView(msgspec.Struct):
     narrowed: bool = False  # and added to from here: what it comes to is told here alone
     usd: float = 0.0  # what it has cost by now
     by_control: bool = False  # the last steering was a button or a slash command: code tells its outcome
+    stopped_at: Route | None = None  # where they said so
+    spoken: dict[str, Route] = {}  # by medium: where it was last spoken of
     run: int = 0  # how often it was set to work again; each run has a card of its own
     began: datetime | None = None  # this run; None where that is not known
     told: bool = False  # this run began without a word, or has told something: its card is due at once
@@ -58,6 +62,10 @@ class ActionView(msgspec.Struct):
     @property
     def in_flight(self) -> bool:
         return self.phase in IN_FLIGHT
+
+    def carried(self) -> "ActionView":
+        """As it is written into another conversation's journal."""
+        return msgspec.structs.replace(self, last=self.last[:LAST_CARRIED])
 
     def note(self, fact: ActionFact) -> None:
         match fact:
@@ -86,6 +94,10 @@ class ActionView(msgspec.Struct):
         if steer.verb == "interject" and self.phase in IDLE:
             self._begin(at, told=silently)
             self.route = steer.route or self.route
+        if steer.verb == "stop":
+            self.stopped_at = steer.route
+        if steer.route is not None:
+            self.spoken[steer.route.medium] = steer.route
         if steer.verb != "stop":  # an end is told by the action itself
             self.phase = LEADS_TO.get((self.phase, steer.verb), self.phase)
         if steer.verb == "answer":

@@ -49,6 +49,13 @@ class Route(Record, frozen=True, kw_only=True):
         """What keeps order: messages to one room leave one after the other."""
         return (self.account, self.place, self.thread)
 
+    @property
+    def afresh(self) -> "Route":
+        """Where `reply_to` is an answer by mail (RFC 6068): a mail of its own, in no thread."""
+        if not (self.reply_to or "").startswith("mailto:"):
+            return self
+        return Route(medium=self.medium, account=self.account, place=str(self.reply_to).partition("?")[0])
+
 
 def journal_key(text: str) -> str:
     """One subject token from any text: what is not a letter, digit, dash or underscore becomes its code."""

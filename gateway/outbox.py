@@ -206,6 +206,8 @@ class Outbox:
             item = self.journal.state.open[ref]
             end = await self._try(ref, item)
             await self.journal.write(lambda _: end)
+            if isinstance(end, Deferred) and item.attempts == 1:
+                log.info("%s: a message (%s) waits and is tried again: %s", self._platform.account, ref, end.why)
         else:  # withdrawn while we looked, or too late
             end = begun
         if isinstance(end, Closed) and end.outcome != "sent":
@@ -217,7 +219,8 @@ class Outbox:
         item = state.open[ref]
         if item.send.until is not None and self._now() >= item.send.until:
             shown = state.cards.get(item.send.name, "") if isinstance(item.send, ShowCard) else ""
-            return Closed(send=ref, outcome="failed", why=TOO_LATE, message=shown)
+            why = f"{TOO_LATE} ({item.why})" if item.why else TOO_LATE
+            return Closed(send=ref, outcome="failed", why=why, message=shown)
         return Attempting(send=ref, part=item.part)
 
     async def _try(self, ref: Ref, item: Item) -> Entry:

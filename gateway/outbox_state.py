@@ -87,6 +87,7 @@ class Item(msgspec.Struct):
     attempting: bool = False
     attempts: int = 0
     carried: tuple[int, ...] = ()
+    why: str = ""  # it was deferred last
 
     def files_of(self, send: Send) -> tuple[Attachment, ...]:
         """That go with the next part."""
@@ -167,9 +168,9 @@ class OutboxState:
                 item = self.open[ref]
                 item.attempting, item.attempts = True, item.attempts + 1
                 self.resting.pop(item.send.route.room, None)
-            case Deferred(send=ref, until=until):
+            case Deferred(send=ref, why=why, until=until):
                 item = self.open[ref]
-                item.attempting = False
+                item.attempting, item.why = False, why
                 if until is not None:
                     self.resting[item.send.route.room] = until
                 if isinstance(item.send, ShowCard) and self._pending_card(item.send.name, but=ref) is not None:

@@ -223,6 +223,8 @@ class EmailMedium:
         try:
             await smtp.hand_over(self._account, written, self._pace.call_seconds)
         except smtp.ServerTrouble as error:
+            if str(error) != self._send_trouble:
+                log.warning("%s: %s", self.account, error)
             self._send_trouble = str(error)
             raise
         except (SurelyNotSent, Rejected):  # of this mail alone

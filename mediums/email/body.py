@@ -14,6 +14,7 @@ from gateway.record import Record, whole_text
 from mediums.email import quotes
 from mediums.email.flowed import unflowed
 from mediums.email.headers import Fields, decoded, only_mailbox, subject_of, text_of
+from mediums.email.hypertext import GOES_ON, from_html
 
 DEPTH = 8  # of parts in parts
 PARTS = 100
@@ -27,6 +28,7 @@ Part = Message  # compat32: headers as they came
 
 _ALREADY_SHOWN = re.compile(r"cid:([^\"'\s>]+)", re.IGNORECASE)
 _CLOSED = "[this mail is encrypted or sealed, by S/MIME or PGP: it cannot be read here; say so]"
+_MORE_PARTS = "[there is more in this mail: it has too many parts in parts, which were not read]"
 _SEALED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
 _METHODS = {"CANCEL": "cancelled invitation", "REPLY": "answer to an invitation", "COUNTER": "other time proposed"}
 _DATE = re.compile(r"^(\d{8})(?:T(\d{6})(Z?))?$")
@@ -64,14 +66,13 @@ def read(message: "Part[str, str]") -> Read:
 
 
 def _cut(text: str) -> str:
-    return (
-        text if len(text) <= TEXT_LENGTH else f"{text[:TEXT_LENGTH]}…\n[the mail goes on; only its beginning is shown]"
-    )
+    return text if len(text) <= TEXT_LENGTH else f"{text[:TEXT_LENGTH]}…\n{GOES_ON}"
 
 
 def _read(part: "Part[str, str]", found: _Found, depth: int) -> None:
     found.parts += 1
     if depth > DEPTH or found.parts > PARTS:
+        found.notes += [] if _MORE_PARTS in found.notes else [_MORE_PARTS]
         return
     kind = part.get_content_type()
     if kind == "message/rfc822":
@@ -184,38 +185,6 @@ def _parameter(part: "Part[str, str]", name: str) -> str:
         return str(part.get_param(name, "")).casefold()
     except (LookupError, UnicodeError, ValueError, TypeError):
         return ""
-
-
-# --- HTML ------------------------------------------------------------------------------------------------------------
-
-
-def from_html(html: str) -> str:
-    """As a reader sees it, without what is hidden; quotes behind `> `."""
-    # 0.15 s of importing, which a start without mail does not pay.
-    from inscriptis import get_text  # type: ignore[import-untyped]
-    from inscriptis.css_profiles import CSS_PROFILES  # type: ignore[import-untyped]
-    from inscriptis.model.config import ParserConfig  # type: ignore[import-untyped]
-    from lxml import etree  # type: ignore[import-untyped]
-    from lxml import html as parser
-
-    config = ParserConfig(css=CSS_PROFILES["strict"], display_links=True)
-    try:
-        tree = parser.fromstring(html.encode("utf-8"), parser=parser.HTMLParser(encoding="utf-8", remove_comments=True))
-    except (etree.LxmlError, ValueError):
-        return ""
-    for hidden in tree.xpath("//head | //script | //style | //template | //title"):
-        if hidden.getparent() is not None:
-            hidden.drop_tree()
-    for quote in tree.xpath("//blockquote[not(ancestor::blockquote)]"):
-        inner = get_text(etree.tostring(quote, encoding="unicode", with_tail=False), config)
-        marked = parser.Element("pre")
-        marked.text = "\n".join(f"> {line.strip()}" for line in inner.strip().splitlines())
-        marked.tail = quote.tail
-        if quote.getparent() is not None:
-            quote.getparent().replace(quote, marked)
-    text = get_text(etree.tostring(tree, encoding="unicode"), config).replace("\xa0", " ")
-    lines = [line.rstrip() for line in text.splitlines()]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
 # --- what else comes by mail -----------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ KEYWORD = "$FrontdeskTaken"
 STORED_AT_ONCE = 200  # UIDs in one command
 BYTES_A_SECOND = 50_000  # the slowest line on which a large mail still comes
 GOODBYE_SECONDS = 1.0
+LOGIN_CALLS = 3  # as long as so many others: Gmail takes half a minute where it does not know the machine
 KEEP_ALIVE_SECONDS = 60
 
 _UID_VALIDITY = re.compile(rb"\[UIDVALIDITY (\d+)\]", re.IGNORECASE)
@@ -56,9 +57,8 @@ class Mailbox:
         """Connects, logs in, selects. `answered` is called at each word from the server that ends a call."""
         context = _context(account)
         server = account.imap
-        client = Client(
-            server.host, server.port, None, call_seconds, None, context if server.security == "tls" else None
-        )
+        tls = context if server.security == "tls" else None
+        client = Client(server.host, server.port, None, LOGIN_CALLS * call_seconds, None, tls)  # `_call` is stricter
         mailbox = cls(client, account, call_seconds, answered)
         try:
             await mailbox._enter(context)
@@ -148,10 +148,13 @@ class Mailbox:
             raise MailboxFailed(failures.unreachable("IMAP", server, _why(error))) from None
         _keep_alive(client.protocol.transport)
         login = await self._call(
-            client.login(aioimaplib.quoted(account.username), account.password.reveal()), self._call_seconds
+            client.login(aioimaplib.quoted(account.username), account.password.reveal()),
+            LOGIN_CALLS * self._call_seconds,
         )
         if login.result != "OK":
             raise MailboxFailed(failures.login_refused("IMAP", server, _words(login)), patience=True)
+        if "ID" in {one.upper() for one in client.protocol.capabilities}:  # RFC 2971; 163.com opens nothing without it
+            await self._call(client.id(name="Frontdesk"), self._call_seconds)
         selected = _ok(await self._call(client.select("INBOX"), self._call_seconds), "opening the INBOX")
         text = b"\n".join(bytes(line) for line in selected.lines)
         validity, permanent = _UID_VALIDITY.search(text), _PERMANENT.search(text)

@@ -37,6 +37,10 @@ LINE_LENGTH = 78
 
 _SCHEME = "mailto:"
 _REPLY = re.compile(r"^\s*(?:(?:re|aw|antw|sv|vs|odp|ref)\s*(?:\[\d+\]|\(\d+\))?\s*:\s*)+", re.IGNORECASE)
+_STYLE = (
+    "table{border-collapse:collapse}th,td{border:1px solid #bbb;padding:2px 8px;text-align:left}"
+    "pre{background:#f4f4f4;padding:8px}blockquote{margin-left:0;padding-left:10px;border-left:3px solid #bbb}"
+)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _UTF8 = Charset("utf-8")
 _UTF8.body_encoding = QP
@@ -214,6 +218,6 @@ def _file(carried: Carried) -> MIMENonMultipart:
 
 def _page(markdown: str) -> str:
     return (
-        '<!DOCTYPE html>\n<html><head><meta charset="utf-8"></head>\n'
+        f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><style>{_STYLE}</style></head>\n'
         f'<body style="font-family: sans-serif; line-height: 1.45">\n{markup.web_html(markdown)}</body></html>\n'
     )

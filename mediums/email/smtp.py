@@ -76,6 +76,10 @@ async def _connected(account: Account, call_seconds: float) -> aiosmtplib.SMTP:
     except ssl.SSLCertVerificationError as error:
         smtp.close()
         raise ServerTrouble(failures.certificate("SMTP", server, error.verify_message)) from None
+    except aiosmtplib.SMTPResponseException as error:
+        smtp.close()
+        words = f"{error.code} {failures.one_line(error.message)}"
+        raise ServerTrouble(f"the SMTP server {server} takes no mail now ({words})") from None
     except _CANNOT as error:
         smtp.close()
         cause = error.__cause__ or error.__context__

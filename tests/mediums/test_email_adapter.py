@@ -395,6 +395,7 @@ async def test_the_trial_says_what_is_well_and_what_is_not(email):
     assert (await trial.try_smtp(account, 3.0)).well
     assert "refused the login" in (await trial.try_smtp(email.mail.account(password=Secret("no")), 3.0)).text
     assert email.mail.untaken() == 2
+    assert "ID sent: name=Frontdesk" in email.mail.processes.folder.joinpath("dovecot.log").read_text()
 
 
 def test_a_start_without_mail_does_not_pay_for_it():

@@ -21,6 +21,7 @@ from mediums.email.robots import Kind
 from tests.mediums.email_raw import ACCOUNT, AT, BORDER, PASSED, fact, heard, raw, stored
 
 ANA = "From: Ana <ana@example.org>"
+GOES_ON = "[the mail goes on; only its beginning is shown]"
 TO = "To: bot@bots.example"
 
 
@@ -297,9 +298,18 @@ def test_em07_a_blank_plain_part_hides_nothing():
     page = (
         "<html><head><style>p{color:red}</style><script>var k=1</script></head><body><p>Approve invoice&nbsp;42</p>"
         '<img src="https://t.example/p.gif?u=7" width=1 height=1>'
-        '<div style="display:none">hidden words</div></body></html>'
+        '<div style="display:none">hidden words</div><p hidden>too</p><i style="font-size: 0px">this</i></body></html>'
     )
     assert fact(mixed("alternative", PLAIN + " ", HTML + page)).text == "Approve invoice 42"
+
+
+def test_em07_what_lies_deeper_than_can_be_read():
+    deep = "<div>" * 300 + "Approve it" + "</div>" * 300
+    assert fact(raw(ANA, TO, HTML.strip(), body=deep)).text == "Approve it"
+    assert fact(raw(ANA, TO, HTML.strip(), body=f"<p>Hi</p>{deep}")).text == f"Hi\n{GOES_ON}"
+    parts_in_parts = "".join(f"--{n}b\r\nContent-Type: multipart/mixed; boundary={n + 1}b\r\n\r\n" for n in range(12))
+    mail = raw(ANA, TO, "Content-Type: multipart/mixed; boundary=0b", body=f"{parts_in_parts}--12b\r\n\r\nHi\r\n")
+    assert "which were not read" in fact(mail).text
 
 
 def test_em07_a_lists_footer_is_not_the_mail():

@@ -57,9 +57,14 @@ async def test_begun_in_slack_corrected_by_mail_asked_on_telegram_and_ended_by_m
         answer = await mail.sees(MAIL, "The report: 42 net.")
         assert answer.subject == "Re: The report", "in the thread of the correction"
 
+        desk.on("hotel").calls(call("send_message", text="The hotel is the Astoria", medium="email"))
+        stage.ana.telegram("And mail me the name of the hotel.")
+        answer = await mail.sees(MAIL, "The hotel is the Astoria")
+        assert (answer.subject, answer["in-reply-to"]) == ("The hotel is the Astoria", ""), "no thread was about that"
+
         assert [one for one in slack.seen_by(ana_in_slack) if "report ·" not in one] == ["On it"], "but for a card"
         assert stage.ana.on_telegram() == [question, "I'll mail it to you"]
-        assert len(mail.seen_by(MAIL)) == 1
+        assert len(mail.seen_by(MAIL)) == 2
         seen = (await done.asked()).text
         for word in ("Make the sales report", "net, not gross", "on the train", "North, and mail me"):
             assert word in seen, "it is one conversation"

@@ -113,6 +113,17 @@ async def test_7_what_comes_of_a_next_job_goes_where_that_was_asked_for(plays):
         assert place.seen() == ["On it", "total 6"]
 
 
+async def test_7_who_stops_it_from_elsewhere_hears_there_that_it_is_stopped(plays):
+    async with plays() as (stage, place):
+        stage.desk.on("Book Rome").acts("booking", "Book Rome", saying="On it")
+        worker = stage.worker.on("Book Rome").responds("Booked").silent()
+        place.says("Book Rome.")
+        await place.sees("On it")
+        await worker.asked()
+        await stage.ana.telegram("stop").sees("Stopped “booking”.")
+        assert place.seen() == ["On it"]
+
+
 async def test_7_a_result_goes_elsewhere_if_they_say_so(plays):
     async with plays() as (stage, place):
         stage.desk.on("Hello").replies("Good morning")

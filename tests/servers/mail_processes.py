@@ -37,6 +37,7 @@ ssl_key = <{folder}/key.pem
 disable_plaintext_auth = no
 auth_mechanisms = plain login
 auth_failure_delay = 0
+imap_id_log = *
 passdb {{
   driver = static
   args = password={password}

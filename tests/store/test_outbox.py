@@ -118,7 +118,9 @@ async def test_a_message_is_tried_until_its_deadline_and_then_it_is_said_that_it
     async with desk(broker, platform) as d:
         ref = await d.send("1", "news", until=datetime.now(UTC) + timedelta(seconds=1.5))
         end = (await d.ends(1))[ref]
-    assert (end.outcome, end.why, end.delivered) == ("failed", TOO_LATE, 0)
+    assert (end.outcome, end.delivered) == ("failed", 0)
+    assert end.why.startswith(f"{TOO_LATE} (")
+    assert str(flood(0.02)) in end.why
     assert len(platform.tried) > 8  # a dead platform does not use up a message
 
 
@@ -135,7 +137,7 @@ async def test_a_long_rest_does_not_outlast_the_deadline(broker):
     platform.script["1"] = [flood(3600)]
     async with desk(broker, platform) as d:
         ref = await d.send("1", "news", until=datetime.now(UTC) + timedelta(seconds=0.3))
-        assert (await d.ends(1))[ref].why == TOO_LATE
+        assert (await d.ends(1))[ref].why.startswith(TOO_LATE)
 
 
 async def test_parts_are_one_set(broker):

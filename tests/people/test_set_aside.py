@@ -1,0 +1,75 @@
+"""What a model will never answer, and what nobody asked it: neither stands in the way of anything."""
+
+from brain import outage
+from brain.hold import Pace
+from brain.turns import MAX_TURNS_ALONE
+from gateway.events import ActionProgressed, ActionResponded, Ref
+from gateway.llm.model import Generation, ModelError, Usage
+from tests.people.town import MEMBER, OWNER, calls, room, says, shown, town
+from tests.staging.waiting import until
+
+FILTERED = ModelError("content_filtered", "it withheld its answer", retryable=False)
+DOWN = ModelError("unreachable", "it cannot be reached", retryable=False)
+
+
+def fails_on(word, error):
+    def desk(request):
+        if word in shown(request):
+            raise error
+        return says("Good morning")
+
+    return desk
+
+
+async def test_lm05_what_a_filter_withholds_is_owned_up_to_once_and_does_not_hold_up_what_comes_next(tmp_path):
+    async with town(tmp_path / "db", fails_on("poison", FILTERED)) as here:
+        await here.says(OWNER, "Tell me of poison.")
+        await here.settled()
+        await here.says(OWNER, "Hello?")
+        await here.settled()
+        assert await here.told("1") == [outage.SET_ASIDE["content_filtered"], "Good morning"]
+        assert [notice for notice in here.notices if "withheld" in notice]
+
+
+async def test_an_outage_is_not_told_to_those_who_said_nothing_to_it(tmp_path):
+    async with town(tmp_path / "db", fails_on("budget", DOWN), ambient=frozenset({"slack:C1"})) as here:
+        await here.says(MEMBER, "What of the budget?", at=room("C1"), addressed=False)
+        await until(lambda: here.notices)
+        await here.says(OWNER, "Hello.")
+        await here.until_told("1", "Good morning")
+        assert await here.told("C1") == []
+        await here.says(MEMBER, "Frontdesk, the budget?", at=room("C1"))
+        await here.until_told("C1", outage.NOT_REACHED)
+
+
+async def test_what_long_work_comes_to_is_told_however_often_it_has_told_of_its_steps(tmp_path):
+    def desk(request):
+        return calls("act", query="count", name="count") if "Count." in shown(request) else says("never")
+
+    async with town(tmp_path / "db", desk) as here:
+        await here.says(OWNER, "Count.")
+        await here.settled()
+        here.model.desk = lambda request: calls("wait", reason="only a step")
+        about = {"conversation": "p-ana", "action": "p-ana-a1"}
+        for n in range(MAX_TURNS_ALONE):
+            await here.tells(ActionProgressed(ref=Ref("act-a1", n + 1), **about, text=f"step {n}"), f"step {n}")
+            await here.settled()
+        await here.tells(ActionResponded(ref=Ref("act-a1", 99), **about, text="42 rows"), "response")
+        await here.settled()
+        assert await here.told("1") == ["42 rows"]
+
+
+async def test_what_was_generated_and_not_waited_for_is_counted(tmp_path):
+    costs = Usage(prompt_tokens=10, usd=0.5)
+    half = "x" * 4090
+
+    def desk(request):
+        return Generation(text="Thank you", usage=costs)
+
+    async with town(tmp_path / "db", desk, pace=Pace(quiet_seconds=60)) as here:
+        await here.says(OWNER, half)
+        await until(lambda: here.model.requests)
+        await here.says(OWNER, "that was all.")
+        await here.settled()
+        assert len(here.model.requests) == 2
+        assert sum((await here.lane("p-ana")).spending.usd.values()) == 1.0
