@@ -35,7 +35,7 @@ MAX_TURNS_ALONE = 20  # since a person last wrote: beyond that code tells result
 class Turns:
     def __init__(self, journal: Journal[LaneState], means: Means, by_code: ByCode) -> None:
         self._journal, self._means, self._by_code = journal, means, by_code
-        self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
+        self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock
         self._before: dict[Voice, float] = {}  # of those that are decided, when each voice said its last
         self._outage_pause_seconds = means.pace.outage_seconds
 
@@ -43,9 +43,9 @@ class Turns:
         self._arrived[message.identity] = asyncio.get_running_loop().time()
 
     def resume(self) -> None:
-        """As if what is undecided had come now: more of an album may be on its way."""
+        """As if what is undecided had come now: more of an album, or of a paste, may be on its way."""
         for item in self._journal.state.undecided:
-            if isinstance(item.fact, MessageReceived) and item.fact.album is not None:
+            if isinstance(item.fact, MessageReceived):
                 self.arrives(item.fact)
 
     async def run(self) -> None:

@@ -73,3 +73,15 @@ async def test_what_was_generated_and_not_waited_for_is_counted(tmp_path):
         await here.settled()
         assert len(here.model.requests) == 2
         assert sum((await here.lane("p-ana")).spending.usd.values()) == 1.0
+
+
+async def test_st02_half_a_paste_that_was_there_before_a_restart_waits_for_the_rest(tmp_path):
+    half = "x" * 4083 + " the value is"
+    async with town(tmp_path / "db", fails_on("value", DOWN)) as here:
+        await here.says(OWNER, half)
+        await here.until_told("1", outage.NOT_REACHED)
+    async with town(tmp_path / "db", lambda request: says("17"), pace=Pace(quiet_seconds=60)) as here:
+        await until(lambda: here.model.requests)
+        await here.says(OWNER, " 17 so compute it.")
+        await here.settled()
+        assert await here.told("1") == [outage.NOT_REACHED, "17"]
