@@ -51,7 +51,7 @@ class Turns:
         """For ever."""
         while True:
             state = await self._opened()
-            turn = self._means.turn_on(events(state), state)
+            turn = self._next(state)
             if state.crashes >= MAX_UNCLEAN and not state.outage:
                 why = f"set aside after {state.crashes} unclean ends"
                 self._means.operator(f"{state.conversation}: {why}: {[identity_of(h.fact) for h in turn.heard]}")
@@ -91,6 +91,12 @@ class Turns:
         now, means = self._means.now(), self._means
         return (opening.opens_at(events(state), state, means.frame.contact, now, means.pace) - now).total_seconds()
 
+    def _next(self, state: LaneState) -> Turn:
+        """What is to be decided on next: of several people, those whose budget is used up wait, and nobody for them."""
+        heard, over = events(state), self._means.purse.is_over
+        free = tuple(item for item in heard if not over(Turn(heard=(item,), state=state).askers()))
+        return self._means.turn_on(free or heard, state)
+
     # --- how it is made ----------------------------------------------------------------------------------------------
 
     async def _turn(self) -> None:
@@ -100,7 +106,9 @@ class Turns:
         try:
             while _has_events(self._journal.state):  # what it was about may have been taken back
                 last = restarts >= self._means.pace.max_restarts or asyncio.get_running_loop().time() > deadline
-                turn = self._means.turn_on(events(self._journal.state), self._journal.state)
+                turn = self._next(self._journal.state)
+                if self._means.purse.is_over(turn.askers()):
+                    return
                 interrupts = turn.state.interrupts
                 self._means.shows.typing(turn.heard, True)
                 made = await (self._make(turn) if last else self._make_unless_interrupted(turn, interrupts))
