@@ -52,7 +52,7 @@ class Turns:
         """For ever."""
         while True:
             state = await self._opened()
-            turn = self._present()
+            turn = self._next(state)
             if state.crashes >= MAX_UNCLEAN and not state.outage:
                 why = f"set aside after {state.crashes} unclean ends"
                 self._means.operator(f"{state.conversation}: {why}: {[identity_of(h.fact) for h in turn.heard]}")
@@ -67,10 +67,6 @@ class Turns:
                 await self._bear_cap(turn)
             else:
                 await self._turn(turn)
-
-    def _present(self) -> Turn:
-        state = self._journal.state
-        return self._means.turn_on(events(state), state)
 
     # --- when one opens ----------------------------------------------------------------------------------------------
 
@@ -96,13 +92,19 @@ class Turns:
         now, means = self._means.now(), self._means
         return (opening.opens_at(events(state), state, means.frame.contact, now, means.pace) - now).total_seconds()
 
+    def _next(self, state: LaneState) -> Turn:
+        """What is to be decided on next: of several people, those whose budget is used up wait, and nobody for them."""
+        heard, over = events(state), self._means.purse.is_over
+        free = tuple(item for item in heard if not over(Turn(heard=(item,), state=state).askers()))
+        return self._means.turn_on(free or heard, state)
+
     # --- how it is made ----------------------------------------------------------------------------------------------
 
     async def _turn(self, turn: Turn) -> None:
         deadline = asyncio.get_running_loop().time() + self._means.pace.turn_seconds
         restarts = 0
         try:
-            while turn.heard:  # what it was about may have been taken back
+            while turn.heard and not self._means.purse.is_over(turn.askers()):  # else taken back, or a cap meanwhile
                 last = restarts >= self._means.pace.max_restarts or asyncio.get_running_loop().time() > deadline
                 interrupts = turn.state.interrupts
                 self._means.shows.typing(turn.heard, True)
@@ -111,7 +113,7 @@ class Turns:
                     self._outage_pause_seconds = self._means.pace.outage_seconds
                     return
                 restarts += not changes.goes_on_only(turn.heard, self._journal.state)
-                turn = self._present()
+                turn = self._next(self._journal.state)
         except ModelError as error:
             self._means.shows.typing((), False)
             if error.kind in outage.SET_ASIDE:
