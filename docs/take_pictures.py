@@ -8,12 +8,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from playwright.async_api import Error, Page, async_playwright
+from playwright.async_api import Page, async_playwright
 
-from frontdesk.demo import tour
 from frontdesk.demo.find_model import Found
-from frontdesk.serve import local_token
-from gateway.config import load
+from frontdesk.demo.stage import Options, Stage
 
 HERE = Path(__file__).with_name("pictures")
 CHROMIUM = {"executable_path": "/usr/bin/chromium", "args": ["--no-sandbox", "--disable-dev-shm-usage"]}
@@ -21,13 +19,9 @@ CHROMIUM = {"executable_path": "/usr/bin/chromium", "args": ["--no-sandbox", "--
 
 async def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="frontdesk-pictures-"))
-    tour.lay_out(folder, tour.Options(pace_seconds=1.2), Found(name="rehearsal"))
-    settings = load(folder / "config.toml", {})
-    assert settings.mediums.web is not None
-    url = f"http://{settings.mediums.web.listen}/?token={local_token(settings)}"
-    gateway = tour.Gateway(folder, 1.2)
-    await gateway.start()
+    stage = Stage(folder, Options(pace_seconds=1.2), Found(name="rehearsal"))
     try:
+        await stage.start()
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(**CHROMIUM)
             for scheme in ("light", "dark"):
@@ -35,24 +29,18 @@ async def main() -> None:
                     color_scheme=scheme, viewport={"width": 1180, "height": 760}, device_scale_factor=1.5
                 )
                 page = await context.new_page()
-                await _open(page, url)
+                await _open(page, f"{stage.url}/?token={stage.token}")
                 if scheme == "light":
                     await _talk(page)
                 await page.screenshot(path=HERE / f"page-{scheme}.png")
             await browser.close()
     finally:
-        await gateway.stop()
-        await tour.end_sandboxes(folder)
+        await stage.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _open(page: Page, url: str) -> None:
-    for _ in range(100):
-        try:
-            await page.goto(url)
-            break
-        except Error:  # it is not listening yet
-            await asyncio.sleep(0.1)
+    await page.goto(url)
     await page.get_by_text("connected").wait_for()
     await page.wait_for_timeout(500)
 

@@ -89,8 +89,10 @@ async def _all(
 
 
 def _asked(settings: ModelSettings, options: Options) -> ModelSettings:
-    """That model alone: what a fallback answers is not its judgement."""
+    """That model alone: what a fallback answers is not its judgement. A policy knows tools, and no schema."""
     name, tool_calls = options.model or settings.name, options.tool_calls or settings.tool_calls
+    if name and name.startswith(POLICY):
+        tool_calls = "native"
     return msgspec.structs.replace(settings, name=name, tool_calls=tool_calls, fallbacks=())
 
 

@@ -29,6 +29,7 @@ from mediums.slack.pace import Pace
 from mediums.slack.people import People
 from mediums.slack.presses import Presses
 from mediums.slack.sockets import Sockets
+from mediums.slack.threads import Threads
 from mediums.slack.words import Me, Payload, Profile
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class SlackMedium:
         self._client: Client | None = None
         self._people = People(self._profile, self._pace.lookup_seconds)
         self._rooms = Rooms()
+        self._threads = Threads(self._told_of, self._people, self._rooms, self._pace.lookup_seconds)
         self._chats: dict[str, str] = {}  # person -> the channel of their direct messages
         self._presses = Presses(self._whisper)
         self._trouble = "not connected to Slack yet"
@@ -138,6 +140,7 @@ class SlackMedium:
             before.result()  # after one that failed nothing of its channel is taken: it comes again, in order
         heard = await self._heard(envelope, me)
         if heard is not None and not self._rooms.has(heard.fact):
+            heard = await self._threads.opened(heard, me)
             fact = heard.fact
             if isinstance(fact, MessageReceived) and heard.files:
                 files = await incoming.taken(heard.files, self._fetch, keep, self.account)
@@ -285,6 +288,9 @@ class SlackMedium:
 
     async def _profile(self, user: str) -> Profile:
         return await (await self._connected()).profile(user)
+
+    async def _told_of(self, channel: str, thread: str, before: str) -> list[Payload]:
+        return await (await self._connected()).thread(channel, thread, before)
 
     async def _connected(self) -> "Client":
         if self._client is None:

@@ -23,12 +23,13 @@ from mediums.slack.failures import CONNECTING, CallFailed, Failure, Refusal, Unr
 from mediums.slack.outgoing import PostMessage, Reaction, Upload
 from mediums.slack.pace import Pace
 from mediums.slack.sessions import CONNECT_SECONDS, session, unreachable
-from mediums.slack.words import Me, Profile
+from mediums.slack.words import Me, Payload, Profile
 
 log = logging.getLogger(__name__)
 
 UPLOAD_SECONDS = 90.0
 REDIRECTS = 4
+THREAD_MESSAGES = 15  # more are told to no app that is distributed outside Slack's marketplace
 
 
 class Client:
@@ -88,6 +89,14 @@ class Client:
                 unfurl_media=False,
             )
             return str(answer["ts"])
+
+    async def thread(self, channel: str, thread: str, before: str) -> list[Payload]:
+        """What began it, and what was answered first. https://docs.slack.dev/reference/methods/conversations.replies"""
+        async with self._failing("conversations.replies"):
+            told = await self._web.conversations_replies(
+                channel=channel, ts=thread, latest=before, limit=THREAD_MESSAGES
+            )
+            return list(told["messages"])
 
     async def chat_with(self, user: str) -> str:
         """The channel of the bot's direct messages with them, opened if there was none.

@@ -10,7 +10,7 @@ REMEMBERED = 5000  # of threads, of messages that called the bot, and of what wa
 
 class Rooms:
     def __init__(self) -> None:
-        self._threads, self._called, self._published, self._rooms = _Recent(), _Recent(), _Recent(), _Recent()
+        self._threads, self._told, self._called, self._published, self._rooms = (_Recent() for _ in range(5))
 
     def published(self, fact: MediumFact) -> None:
         self._published.add(fact.identity)
@@ -33,6 +33,16 @@ class Rooms:
 
     def thread_of(self, channel: str, ts: str) -> str | None:
         return self._rooms.get((channel, ts))
+
+    def was_heard(self, channel: str, ts: str) -> bool:
+        return (channel, ts) in self._rooms
+
+    def knows_thread(self, channel: str, thread: str, ts: str) -> bool:
+        """What began it called the bot, or was told with a message; that one, edited, needs it again."""
+        return self.was_called(channel, thread) or self._told.get((channel, thread)) not in (None, ts)
+
+    def told_of_thread(self, channel: str, thread: str, ts: str) -> None:
+        self._told.add((channel, thread), ts)
 
     def takes_part(self, channel: str, thread: str) -> bool:
         """A lane that has spoken in the thread knows it also after a restart."""

@@ -77,6 +77,14 @@ def shared(message: Payload, profiles: Profiles) -> str:
     )
 
 
+def attached(message: Payload, profiles: Profiles) -> str:
+    """What a robot has put beside its text, in short."""
+    said = (
+        one.get("text") or one.get("fallback") or one.get("title") or "" for one in message.get("attachments") or []
+    )
+    return "\n".join(decoded(one, profiles) for one in said if one)
+
+
 def mentions(message: Payload) -> Iterator[str]:
     """The ids of all who are named."""
     return (found.group(1) for found in _USER.finditer(message.get("text") or ""))

@@ -226,8 +226,9 @@ def test_the_command_prints_a_table_and_json(tmp_path: Path, monkeypatch: pytest
     assert shown.exit_code == 0, shown.output
     assert "answer:job-7" in shown.stdout
     assert "0 of 1 right" in shown.stdout
-    found = json.loads(CliRunner().invoke(main, [*asked, "--tool-calls", "native", "--json"]).stdout)
-    assert found["scenarios"][0]["decided"] == ["say"]
+    asked[2] = "policy:always-act"
+    found = json.loads(CliRunner().invoke(main, [*asked, "--tool-calls", "schema", "--json"]).stdout)
+    assert found["scenarios"][0]["decided"] == ["act"], "a policy knows tools, whatever is set for models"
     assert found["axes"]["answer"]["percent"] == 0
 
 

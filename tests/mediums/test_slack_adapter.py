@@ -109,6 +109,38 @@ async def test_sl04_a_robots_mention_opens_no_thread(slack):
     assert not fact.addressed
 
 
+async def test_who_is_called_into_a_thread_is_told_what_it_is_about(slack):
+    general, inbox = slack.server.channel("general"), Inbox()
+    robo = slack.server.person("Robo", is_bot=True)
+    general.joined = False
+    picture = slack.server.file(b"a graph", "graph.png", "image/png")
+    root = robo.says("", general, attachments=[{"fallback": "disk &lt; 5 %"}], files=[picture])
+    slack.ana.says("anyone?", general, thread=root)
+    general.joined = True
+    async with receiving(slack.medium(), inbox):
+        slack.ana.says("mine is full too", general, thread=root)
+        slack.ana.says(f"{slack.server.mention} status", general, thread=root)
+        look = slack.ana.says(f"{slack.server.mention} have a look", general, thread=root)
+        slack.ana.edits(look, f"{slack.server.mention} have a good look")
+        slack.ana.says(f"{slack.server.mention} now", general, thread=root)
+        heard, command, called, edited, again = await inbox.has(5)
+    assert (heard.text, command.text, again.text) == ("mine is full too", "status", "now")
+    assert edited.text == called.text.replace("have a look", "have a good look")
+    assert called.text == "[Robo began this thread:]\n> disk < 5 %\n\n[Ana wrote in it:]\n> anyone?\n\nhave a look"
+    assert [file.name for file in called.files] == ["graph.png"]
+    assert len(slack.server.called("conversations.replies")) == 2
+
+
+async def test_where_a_thread_is_not_told_the_words_come_alone(slack):
+    general, inbox = slack.server.channel("general"), Inbox()
+    slack.server.script("conversations.replies", Refuse("missing_scope"))
+    async with receiving(slack.medium(), inbox):
+        root = slack.ana.says("the disk is full", general)
+        slack.ana.says(f"{slack.server.mention} have a look", general, thread=root)
+        _, called = await inbox.has(2)
+    assert called.text == "have a look"
+
+
 async def test_sl03_previews_and_deletions_are_no_turn_and_a_real_edit_is(slack):
     general, inbox = slack.server.channel("general"), Inbox()
     async with receiving(slack.medium(), inbox):

@@ -96,6 +96,7 @@ class SlackServer:
         self.channels: dict[str, Channel] = {}
         self.people: dict[str, Person] = {}
         self.shown: list[Shown] = []
+        self.said: list[Payload] = []  # by people, as it was said first
         self.calls: list[Call] = []
         self.handed: list[Payload] = []
         self.acknowledged: dict[str, int] = defaultdict(int)
@@ -160,6 +161,7 @@ class SlackServer:
         if fields.get("files"):
             message["subtype"] = "file_share"
         message |= fields
+        self.said.append(message)
         if channel.joined:
             self.event(channel.external, **message)
         if self.mention in text.replace("|helper>", ">") and not channel.direct:
@@ -457,6 +459,7 @@ class SlackServer:
             "users.info": self._user,
             "conversations.info": self._conversation,
             "conversations.open": self._open_chat,
+            "conversations.replies": self._replies,
             "reactions.add": self._react,
             "files.getUploadURLExternal": self._upload_address,
             "files.completeUploadExternal": self._share,
@@ -592,6 +595,13 @@ class SlackServer:
     def _conversation(self, parameters: Payload) -> Payload:
         channel = self._channel(parameters)
         return {"channel": {"id": channel.id, "name": channel.name, "is_im": channel.direct}}
+
+    def _replies(self, parameters: Payload) -> Payload:
+        channel, root = self._channel(parameters).id, parameters["ts"]
+        there = [one for one in self.said if one["channel"] == channel and root in (one["ts"], one.get("thread_ts"))]
+        before = float(parameters["latest"])
+        told = [{k: v for k, v in one.items() if k != "channel"} for one in there if float(one["ts"]) < before]
+        return {"messages": told[: int(parameters["limit"])], "has_more": False}
 
     def _open_chat(self, parameters: Payload) -> Payload:
         person = self.people.get(str(parameters["users"]))
