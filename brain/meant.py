@@ -9,7 +9,7 @@ from gateway.llm.written_calls import written_calls
 
 _FENCED = re.compile(
     r"```(?:\w+)?\s*[\[{].*?[\]}]\s*```|<(tool_calls?|function_calls)>.*?</\1>|<function=.*?</function>"
-    r"|<invoke .*?</invoke>|(?:\[TOOL_CALLS\]|<\|python_tag\|>).*",
+    r"|<invoke .*?</invoke>|```tool_code.*?```|(?:\[TOOL_CALLS\]|<\|(?:python_tag|tool_calls?_)|<｜tool▁call).*",
     re.DOTALL,
 )
 _STEERING = re.compile(rf"(?:{'|'.join(ABOUT)}|answer_clarification)(?:_\w+__a\d+\w*)?$|(?:act|recall|remind|react)$")

@@ -23,7 +23,7 @@ from brain.working import ActionView
 from gateway.addresses import Route
 from gateway.events import Person
 from gateway.llm.model import Generation, RawCall
-from gateway.llm.written_calls import has_marks
+from gateway.llm.written_calls import before_marks, has_marks
 from gateway.record import Record, encode
 
 DECIDED_BYTES = 240_000  # a turn's decisions are one entry
@@ -59,41 +59,60 @@ def read(
     turn so far, and `last` says that it is not asked again: its words are sent somewhere, then."""
     text, calls = without_events(generation.text, turn), generation.calls
     by_name = {tool.name: tool for tool in tools}
+    text, written = found_in_text(text, by_name, whole=not generation.cut)
     if not calls:
-        text, calls = found_in_text(text, by_name, whole=not generation.cut)
-    decisions: list[Decision] = []
-    results: list[str] = []
-    queries: list[tuple[int, str]] = []
-    refused = False
+        calls = written
+    elif has_marks(text):  # servers that read a call may leave it in the text as well
+        text = before_marks(text)
+    reading = _Reading(by_name, turn, rights, now, before)
     for call in calls:
-        try:
-            if (query := _query(call, by_name)) is not None:
-                queries.append((len(results), query))
-                results.append("")
-                continue
-            decision = _decision(call, by_name, turn, rights, now)
-            _check_room(decision, [*before, *decisions], turn)
-        except Refusal as why:
-            results.append(f"Not done: {why}")
-            refused = True
-        else:
-            decisions.append(decision)
-            results.append("Done.")
-    if text and not queries and not any(isinstance(decision, Speak | Wait) for decision in decisions):
-        try:
-            spoken = _said(text, generation, turn, anywhere=last)
-            _check_room(spoken, [*before, *decisions], turn)
-            decisions.insert(0, spoken)
-        except Refusal as why:
-            results.append(f"Not sent: {why}")
-            refused = True
+        reading.take(call)
+    if text and not reading.queries and not any(isinstance(one, Speak | Wait) for one in reading.decisions):
+        reading.say(text, generation, anywhere=last)
     return Read(
-        decisions=tuple(decisions),
+        decisions=tuple(reading.decisions),
         calls=calls,
-        results=tuple(results),
-        refused=refused,
-        queries=tuple(queries),
+        results=tuple(reading.results),
+        refused=reading.refused,
+        queries=tuple(reading.queries),
     )
+
+
+class _Reading:
+    """What was read so far of one answer."""
+
+    def __init__(
+        self, by_name: dict[str, Legal], turn: Turn, rights: Rights, now: datetime, before: Sequence[Decision]
+    ) -> None:
+        self._by_name, self._turn, self._rights, self._now, self._before = by_name, turn, rights, now, before
+        self.decisions: list[Decision] = []
+        self.results: list[str] = []
+        self.queries: list[tuple[int, str]] = []
+        self.refused = False
+
+    def take(self, call: RawCall) -> None:
+        try:
+            if (query := _query(call, self._by_name)) is not None:
+                self.queries.append((len(self.results), query))
+                self.results.append("")
+                return
+            decision = _decision(call, self._by_name, self._turn, self._rights, self._now)
+            _check_room(decision, [*self._before, *self.decisions], self._turn)
+        except Refusal as why:
+            self.results.append(f"Not done: {why}")
+            self.refused = True
+        else:
+            self.decisions.append(decision)
+            self.results.append("Done.")
+
+    def say(self, text: str, generation: Generation, *, anywhere: bool) -> None:
+        try:
+            spoken = _said(text, generation, self._turn, anywhere=anywhere)
+            _check_room(spoken, [*self._before, *self.decisions], self._turn)
+            self.decisions.insert(0, spoken)
+        except Refusal as why:
+            self.results.append(f"Not sent: {why}")
+            self.refused = True
 
 
 def _said(text: str, generation: Generation, turn: Turn, *, anywhere: bool) -> Speak:

@@ -37,6 +37,9 @@ PASTE_SECONDS = 3.0
 BEFORE_SHOWN = 300
 EVENTS_CHARACTERS = 60_000  # of one turn
 TEXT_LEAST = 300
+_SEEN = re.compile(
+    r"[^\s\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\u2800\u3164\ufe0f\ufeff\uffa0]"
+)
 _BARE = re.compile(r"\s*\[m\d+\]:?\s*")
 _EVENT = re.compile(
     r"^[ \t]*(?:(?P<head>\[(?:m\d+|[ae]\w+ \S+ [a-z][^\]\n·]*?)) · [^\]\n]*\]:?[ \t]*|\(State at )", re.MULTILINE
@@ -61,7 +64,7 @@ def events_text(heard: list[Heard] | tuple[Heard, ...], state: LaneState, zone: 
 
 def without_events(said: str, turn: Turn) -> str:
     """What a model says, without the lines of this kind that it has imitated: not the headings of what did happen, and
-    nothing from where it makes up what happens next."""
+    nothing from where it makes up what happens next. Empty where there is nothing to be seen."""
     if bare := _BARE.match(said):
         said = said[bare.end() :]
     imitated = list(_EVENT.finditer(said))
@@ -71,7 +74,7 @@ def without_events(said: str, turn: Turn) -> str:
         heads = {line(item, state, UTC).partition(" · ")[0] for item in happened}
         said = said[: next((one.start() for one in imitated if one["head"] not in heads), len(said))]
         said = _EVENT.sub("", said)
-    return said.strip()
+    return said.strip() if _SEEN.search(said) else ""
 
 
 def _is_one_voice(before: Heard, after: Heard) -> bool:

@@ -7,6 +7,7 @@ import asyncio
 from contextlib import suppress
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from brain import changes, opening, outage
 from brain.by_code import ByCode
@@ -34,7 +35,7 @@ MAX_TURNS_ALONE = 20  # since a person last wrote: beyond that code tells result
 class Turns:
     def __init__(self, journal: Journal[LaneState], means: Means, by_code: ByCode) -> None:
         self._journal, self._means, self._by_code = journal, means, by_code
-        self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
+        self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock
         self._before: dict[Voice, float] = {}  # of those that are decided, when each voice said its last
         self._outage_pause_seconds = means.pace.outage_seconds
 
@@ -42,16 +43,16 @@ class Turns:
         self._arrived[message.identity] = asyncio.get_running_loop().time()
 
     def resume(self) -> None:
-        """As if what is undecided had come now: more of an album may be on its way."""
+        """As if what is undecided had come now: more of an album, or of a paste, may be on its way."""
         for item in self._journal.state.undecided:
-            if isinstance(item.fact, MessageReceived) and item.fact.album is not None:
+            if isinstance(item.fact, MessageReceived):
                 self.arrives(item.fact)
 
     async def run(self) -> None:
         """For ever."""
         while True:
             state = await self._opened()
-            turn = self._means.turn_on(events(state), state)
+            turn = self._next(state)
             if state.crashes >= MAX_UNCLEAN and not state.outage:
                 why = f"set aside after {state.crashes} unclean ends"
                 self._means.operator(f"{state.conversation}: {why}: {[identity_of(h.fact) for h in turn.heard]}")
@@ -65,7 +66,7 @@ class Turns:
             elif self._means.purse.is_over(turn.askers()):
                 await self._bear_cap(turn)
             else:
-                await self._turn()
+                await self._turn(turn)
 
     # --- when one opens ----------------------------------------------------------------------------------------------
 
@@ -91,16 +92,20 @@ class Turns:
         now, means = self._means.now(), self._means
         return (opening.opens_at(events(state), state, means.frame.contact, now, means.pace) - now).total_seconds()
 
+    def _next(self, state: LaneState) -> Turn:
+        """What is to be decided on next: of several people, those whose budget is used up wait, and nobody for them."""
+        heard, over = events(state), self._means.purse.is_over
+        free = tuple(item for item in heard if not over(Turn(heard=(item,), state=state).askers()))
+        return self._means.turn_on(free or heard, state)
+
     # --- how it is made ----------------------------------------------------------------------------------------------
 
-    async def _turn(self) -> None:
+    async def _turn(self, turn: Turn) -> None:
         deadline = asyncio.get_running_loop().time() + self._means.pace.turn_seconds
         restarts = 0
-        turn = self._means.turn_on((), self._journal.state)
         try:
-            while _has_events(self._journal.state):  # what it was about may have been taken back
+            while turn.heard and not self._means.purse.is_over(turn.askers()):  # else taken back, or a cap meanwhile
                 last = restarts >= self._means.pace.max_restarts or asyncio.get_running_loop().time() > deadline
-                turn = self._means.turn_on(events(self._journal.state), self._journal.state)
                 interrupts = turn.state.interrupts
                 self._means.shows.typing(turn.heard, True)
                 made = await (self._make(turn) if last else self._make_unless_interrupted(turn, interrupts))
@@ -108,6 +113,7 @@ class Turns:
                     self._outage_pause_seconds = self._means.pace.outage_seconds
                     return
                 restarts += not changes.goes_on_only(turn.heard, self._journal.state)
+                turn = self._next(self._journal.state)
         except ModelError as error:
             self._means.shows.typing((), False)
             if error.kind in outage.SET_ASIDE:
@@ -128,15 +134,15 @@ class Turns:
         return await look_up(self._means.recall, state, query, self._means.frame.zone, self._means.operator)
 
     async def _make_unless_interrupted(self, turn: Turn, interrupts: int) -> Made | None:
-        work = asyncio.create_task(self._make_and_hold(turn))
+        work: asyncio.Future[Any] = asyncio.create_task(self._make_and_hold(turn))
         newer = self._newer_than(interrupts)
         try:
             await asyncio.wait({work, newer}, return_when=asyncio.FIRST_COMPLETED)
             return work.result() if work.done() else None
         finally:
-            work.cancel()
             newer.cancel()
-            await asyncio.gather(work, newer, return_exceptions=True)
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
 
     async def _make_and_hold(self, turn: Turn) -> Made:
         made = await self._make(turn)
@@ -149,8 +155,8 @@ class Turns:
                 raise
         return made
 
-    def _newer_than(self, interrupts: int) -> "asyncio.Task[LaneState]":
-        return asyncio.create_task(self._journal.until(lambda state: state.interrupts > interrupts))
+    def _newer_than(self, interrupts: int) -> asyncio.Future[None]:
+        return self._journal.when(lambda state: state.interrupts > interrupts)
 
     async def _commit(self, turn: Turn, made: Made, interrupts: int | None) -> bool:
         """`interrupts` is what they were when the prompt was built; None commits whatever came since."""

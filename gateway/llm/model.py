@@ -75,11 +75,10 @@ class RawCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Token(msgspec.Struct, frozen=True):
-    """A piece of a text, and the natural logarithm of its probability there; and the likeliest ones there."""
+    """A piece of a text, and the natural logarithm of its probability there."""
 
     token: str
     logprob: float
-    top_logprobs: tuple["Token", ...] | None = ()
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):

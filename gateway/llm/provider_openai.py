@@ -22,7 +22,6 @@ from gateway.llm.refusals import model_error, refusal, without_key
 from gateway.llm.wire_openai import events, plain, reason, take, take_json
 
 DEFAULT_BASE = "https://api.openai.com/v1"
-TOP_LOGPROBS = 10
 CONNECTIONS_MAX = 256
 CONNECT_SECONDS_MAX = 10.0
 SILENCE_SECONDS_MAX = 300.0  # models that reason can say nothing for minutes
@@ -107,7 +106,7 @@ def body(endpoint: Endpoint, request: Request) -> dict[str, Any]:
     if request.response_schema is not None:
         wire["response_format"] = response_format(request.response_schema)
     if request.logprobs:
-        wire |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+        wire["logprobs"] = True
     if request.max_tokens is not None:
         own = endpoint.api_base is None or "openai.com" in endpoint.api_base
         wire["max_completion_tokens" if own else "max_tokens"] = request.max_tokens

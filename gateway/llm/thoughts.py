@@ -23,6 +23,12 @@ _CHANNEL = re.compile(
 )
 _MARKS_LOST = re.compile(r"analysis.*?assistantfinal", re.DOTALL)
 
+# What ends an answer, where a server does not know it, and what a model then goes on with.
+_END = re.compile(
+    r"(```.*?(?:```|$)|`[^`\n]*`)|<\|(?:im_end|im_start|eot_id|endoftext|start_header_id)\|>.*|<end_of_turn>.*|</s>\s*$",
+    re.DOTALL,
+)
+
 
 def shown(text: str) -> str:
     """The text without what is marked as thought, closed or not, and without what stands before a closing mark that
@@ -38,7 +44,7 @@ def shown(text: str) -> str:
         text = _THOUGHT_OR_CODE.sub(lambda match: match.group(1) or "", text).strip()
     if first := _FIRST.match(text):
         text = text[first.end() :]
-    return text
+    return _END.sub(lambda match: match.group(1) or "", text) if "<" in text else text
 
 
 def _of_channels(text: str) -> str:

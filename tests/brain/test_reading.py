@@ -156,6 +156,23 @@ def test_a_good_call_is_kept_beside_words_that_have_no_place() -> None:
     assert "say which you reply to" in found.results[1]
 
 
+@pytest.mark.parametrize("blank", ["\u200b", "\u2800 \ufeff", "\u200d\ufe0f"])
+def test_lm05_words_that_nobody_can_see_are_none(blank: str) -> None:
+    talk = Talk()
+    talk.says("hello")
+    assert reads(talk, blank).decisions == ()
+    assert reads(talk, "", call("send_message", text=blank)).refused
+
+
+def test_a_call_in_python_is_the_call_and_python_is_a_text() -> None:
+    talk = Talk()
+    talk.says("thanks")
+    assert reads(talk, 'wait(reason="thanks")').decisions == (Wait(reason="thanks"),)
+    assert reads(talk, 'wait("thanks")').refused
+    for text in ("print(42)", "wait for it (soon)", "f(wait(reason='x'))"):
+        assert [one.text for one in reads(talk, text).decisions if isinstance(one, Speak)] == [text]
+
+
 def test_blank_words_are_none() -> None:
     talk = Talk()
     talk.says("hello")
@@ -172,6 +189,12 @@ def test_blank_words_are_none() -> None:
         '<|python_tag|>{"name": "act", "parameters": {"query": "Book Rome"}}',
         '<function=act>{"query": "Book Rome"}</function>',
         "<tool_call>\n<function=act>\n<parameter=query>\nBook Rome\n</parameter>\n</function>\n</tool_call>",
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.act:0<|tool_call_argument_begin|>"
+        '{"query": "Book Rome"}<|tool_call_end|><|tool_calls_section_end|>',
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>act\n```json\n"
+        '{"query": "Book Rome"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+        "<tool_call>act\n<arg_key>query</arg_key>\n<arg_value>Book Rome</arg_value>\n</tool_call>",
+        '```tool_code\nprint(default_api.act(query="Book Rome"))\n```',
         '<function_calls><invoke name="act"><parameter name="query">Book Rome</parameter></invoke></function_calls>',
     ],
 )
@@ -196,6 +219,16 @@ def test_half_a_written_call_is_neither_run_nor_shown(half: str) -> None:
     assert (found.decisions, found.refused) == ((), True)
     code = "So: `<tool_call>`"
     assert [one.text for one in reads(talk, code).decisions if isinstance(one, Speak)] == [code]
+
+
+@pytest.mark.parametrize("left", ["", "</tool_call>", '<tool_call>{"name": "act", "argu'])
+def test_what_is_left_in_the_text_of_a_call_that_was_made_is_not_shown(left: str) -> None:
+    talk = Talk()
+    talk.says("book Rome")
+    written = left or '<tool_call>{"name": "act", "arguments": {"query": "Book Rome"}}</tool_call>'
+    found = reads(talk, f"On it.\n{written}", call("act", query="Book Rome"))
+    assert [type(one) for one in found.decisions] == [Speak, Act]
+    assert (found.refused, getattr(found.decisions[0], "text", "")) == (False, "On it.")
 
 
 def test_lm03_a_written_call_of_an_answer_that_broke_off_does_not_run() -> None:

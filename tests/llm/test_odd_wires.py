@@ -203,6 +203,9 @@ THOUGHTS = {
     '<|channel|>commentary to=functions.act <|constrain|>json<|message|>{"query": "a"}<|call|>': CALL,
     "analysisThey greet.assistantfinalHello": "Hello",
     "analysis of it: fine": "analysis of it: fine",
+    "Hello<|im_end|>\n<|im_start|>user\nThanks": "Hello",
+    "Hello</s>": "Hello",
+    "Write `<|im_end|>` and `</s>`": "Write `<|im_end|>` and `</s>`",
 }
 
 

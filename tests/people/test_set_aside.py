@@ -2,10 +2,11 @@
 
 from brain import outage
 from brain.hold import Pace
+from brain.purse import Caps
 from brain.turns import MAX_TURNS_ALONE
-from gateway.events import ActionProgressed, ActionResponded, Ref
+from gateway.events import ActionEnded, ActionProgressed, ActionResponded, CommandRefused, Ref
 from gateway.llm.model import Generation, ModelError, Usage
-from tests.people.town import MEMBER, OWNER, calls, room, says, shown, town
+from tests.people.town import MEMBER, OTHER, OWNER, calls, room, says, shown, town
 from tests.staging.waiting import until
 
 FILTERED = ModelError("content_filtered", "it withheld its answer", retryable=False)
@@ -73,3 +74,41 @@ async def test_what_was_generated_and_not_waited_for_is_counted(tmp_path):
         await here.settled()
         assert len(here.model.requests) == 2
         assert sum((await here.lane("p-ana")).spending.usd.values()) == 1.0
+
+
+async def test_st02_half_a_paste_that_was_there_before_a_restart_waits_for_the_rest(tmp_path):
+    half = "x" * 4083 + " the value is"
+    async with town(tmp_path / "db", fails_on("value", DOWN)) as here:
+        await here.says(OWNER, half)
+        await here.until_told("1", outage.NOT_REACHED)
+    async with town(tmp_path / "db", lambda request: says("17"), pace=Pace(quiet_seconds=60)) as here:
+        await until(lambda: here.model.requests)
+        await here.says(OWNER, " 17 so compute it.")
+        await here.settled()
+        assert await here.told("1") == [outage.NOT_REACHED, "17"]
+
+
+async def test_who_is_over_the_budget_waits_and_nobody_waits_for_them(tmp_path):
+    answers = iter([Generation(text="Dear", usage=Usage(prompt_tokens=1, usd=2.0)), *[says("Cheap")] * 9])
+    async with town(tmp_path / "db", lambda request: next(answers), caps=Caps(person=1.0)) as here:
+        await here.says(MEMBER, "One.", at=room("C1"))
+        await here.until_told("C1", "Dear")
+        await here.says(MEMBER, "And two.", at=room("C1"))
+        await until(lambda: here.notices)
+        await here.says(OTHER, "Three.", at=room("C1"))
+        await here.until_told("C1", "Cheap")
+        assert "And two." not in str(here.model.requests[-1].messages[-2])
+
+
+async def test_a_stop_of_what_has_just_ended_is_no_news(tmp_path):
+    async with town(tmp_path / "db", lambda request: calls("act", query="count", name="count")) as here:
+        await here.says(OWNER, "Count.")
+        await here.settled()
+        here.model.desk = lambda request: says("It has ended.")
+        about = {"conversation": "p-ana", "action": "p-ana-a1"}
+        await here.tells(ActionEnded(ref=Ref("act-a1", 1), **about, end="stopped", text=""), "end")
+        command = Ref("p-ana", 3, 0)
+        await here.tells(CommandRefused(ref=Ref("act-a1", 2), **about, command=command, verb="stop", why="ended"), "no")
+        await here.settled()
+        assert await here.told("1") == ["It has ended."]
+        assert len(here.model.requests) == 2
