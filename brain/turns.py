@@ -7,6 +7,7 @@ import asyncio
 from contextlib import suppress
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from brain import changes, opening, outage
 from brain.by_code import ByCode
@@ -65,7 +66,7 @@ class Turns:
             elif self._means.purse.is_over(turn.askers()):
                 await self._bear_cap(turn)
             else:
-                await self._turn()
+                await self._turn(turn)
 
     # --- when one opens ----------------------------------------------------------------------------------------------
 
@@ -99,16 +100,12 @@ class Turns:
 
     # --- how it is made ----------------------------------------------------------------------------------------------
 
-    async def _turn(self) -> None:
+    async def _turn(self, turn: Turn) -> None:
         deadline = asyncio.get_running_loop().time() + self._means.pace.turn_seconds
         restarts = 0
-        turn = self._means.turn_on((), self._journal.state)
         try:
-            while _has_events(self._journal.state):  # what it was about may have been taken back
+            while turn.heard and not self._means.purse.is_over(turn.askers()):  # else taken back, or a cap meanwhile
                 last = restarts >= self._means.pace.max_restarts or asyncio.get_running_loop().time() > deadline
-                turn = self._next(self._journal.state)
-                if self._means.purse.is_over(turn.askers()):
-                    return
                 interrupts = turn.state.interrupts
                 self._means.shows.typing(turn.heard, True)
                 made = await (self._make(turn) if last else self._make_unless_interrupted(turn, interrupts))
@@ -116,6 +113,7 @@ class Turns:
                     self._outage_pause_seconds = self._means.pace.outage_seconds
                     return
                 restarts += not changes.goes_on_only(turn.heard, self._journal.state)
+                turn = self._next(self._journal.state)
         except ModelError as error:
             self._means.shows.typing((), False)
             if error.kind in outage.SET_ASIDE:
@@ -136,15 +134,15 @@ class Turns:
         return await look_up(self._means.recall, state, query, self._means.frame.zone, self._means.operator)
 
     async def _make_unless_interrupted(self, turn: Turn, interrupts: int) -> Made | None:
-        work = asyncio.create_task(self._make_and_hold(turn))
+        work: asyncio.Future[Any] = asyncio.create_task(self._make_and_hold(turn))
         newer = self._newer_than(interrupts)
         try:
             await asyncio.wait({work, newer}, return_when=asyncio.FIRST_COMPLETED)
             return work.result() if work.done() else None
         finally:
-            work.cancel()
             newer.cancel()
-            await asyncio.gather(work, newer, return_exceptions=True)
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
 
     async def _make_and_hold(self, turn: Turn) -> Made:
         made = await self._make(turn)
@@ -157,8 +155,8 @@ class Turns:
                 raise
         return made
 
-    def _newer_than(self, interrupts: int) -> "asyncio.Task[LaneState]":
-        return asyncio.create_task(self._journal.until(lambda state: state.interrupts > interrupts))
+    def _newer_than(self, interrupts: int) -> asyncio.Future[None]:
+        return self._journal.when(lambda state: state.interrupts > interrupts)
 
     async def _commit(self, turn: Turn, made: Made, interrupts: int | None) -> bool:
         """`interrupts` is what they were when the prompt was built; None commits whatever came since."""

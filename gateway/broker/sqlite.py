@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gateway.broker.blobs import BlobFolder, blobs_of
 from gateway.broker.protocol import MAX_ENTRY_BYTES, Deposed, Stale, Stored, TooLarge, Unconfirmed
 from gateway.broker.signals import Signals
-from gateway.broker.sqlite_file import StoreUnusable, connect, locked, mend, opened
+from gateway.broker.sqlite_file import StoreUnusable, connect, is_damage, locked, mend, opened
 from gateway.broker.sqlite_writer import SqliteWriter
 from gateway.clock import boot_seconds
 
@@ -27,6 +27,8 @@ RECENT_ENTRIES, RECENT_BYTES = 512, 4 * 1024 * 1024
 READ_AT_ONCE = 256
 CALM_SECONDS = 5.0  # without trouble, before it is over
 PURGED_AT_ONCE = 500  # rows; other work goes in between
+
+T = TypeVar("T")
 
 
 class SqliteBroker:
@@ -42,7 +44,7 @@ class SqliteBroker:
         self._path = path
         self._lock = locked(path)
         self._loop = asyncio.get_running_loop()
-        self._grown = asyncio.Event()
+        self._waiting: dict[asyncio.Future[int], str] = {}  # for the next entry, of that subject
         self._recent: deque[Stored] = deque()
         self._recent_bytes = 0
         self._held: dict[str, SqliteLease] = {}
@@ -51,8 +53,7 @@ class SqliteBroker:
         self._cursors: dict[str, int] = {}  # as acknowledged here; perhaps not yet on the disk
         try:
             db = opened(path)
-            (self._newest,) = db.execute("select coalesce(max(seq), 0) from entry").fetchone()
-            self._recent_after = self._newest
+            (self._recent_after,) = db.execute("select coalesce(max(seq), 0) from entry").fetchone()
         except (StoreUnusable, sqlite3.Error) as error:
             self._lock.close()
             raise error if isinstance(error, StoreUnusable) else StoreUnusable(mend(path, error)) from error
@@ -66,12 +67,15 @@ class SqliteBroker:
         for outcome in outcomes:
             if isinstance(outcome, Stored):
                 self._remember(outcome)
-        self._grown.set()
-        self._grown = asyncio.Event()
+                self._wake(outcome)
+
+    def _wake(self, stored: Stored) -> None:
+        for grown, pattern in self._waiting.items():
+            if not grown.done() and _matches(pattern, stored.subject):
+                grown.set_result(stored.sequence)
 
     def _remember(self, stored: Stored) -> None:
         """The newest entries stay in memory: whoever follows closely reads no disk."""
-        self._newest = stored.sequence
         self._recent.append(stored)
         self._recent_bytes += len(stored.data)
         while len(self._recent) > RECENT_ENTRIES or self._recent_bytes > RECENT_BYTES:
@@ -101,7 +105,18 @@ class SqliteBroker:
     async def _after(self, subject: str, after: int, limit: int) -> list[Stored]:
         if after >= self._recent_after:
             return list(_newer(self._recent, subject, after))
-        return await self._loop.run_in_executor(self._reader, self._select, subject, after, limit)
+        return await self._look(lambda: self._select(subject, after, limit))
+
+    async def _look(self, question: Callable[[], T]) -> T:
+        """In the thread that reads. Raises Unconfirmed, and StoreUnusable where the file turns out to be damaged."""
+        try:
+            return await self._loop.run_in_executor(self._reader, question)
+        except sqlite3.OperationalError as error:  # the disk fails, or somebody holds the file
+            raise Unconfirmed(str(error)) from error
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            raise StoreUnusable(mend(self._path, error)) from error
 
     def _select(self, subject: str, after: int, limit: int) -> list[Stored]:
         where, values = _matching(subject)
@@ -144,24 +159,24 @@ class SqliteBroker:
     async def subjects(self, pattern: str) -> list[str]:
         where, values = _matching(pattern)
         sql = f"select distinct subject from entry where {where}"  # noqa: S608
-        return await self._loop.run_in_executor(
-            self._reader, lambda: [name for (name,) in self._read_db.execute(sql, values)]
-        )
+        return await self._look(lambda: [name for (name,) in self._read_db.execute(sql, values)])
 
     async def consume(self, subject: str, durable: str) -> AsyncIterator["SqliteDelivery"]:
-        after = self._cursors.get(durable, 0) or await self._loop.run_in_executor(self._reader, self._cursor, durable)
+        after = self._cursors.get(durable, 0) or await self._look(lambda: self._cursor(durable))
         while True:
-            grown, newest = self._grown, self._newest
-            found = await self._after(subject, after, READ_AT_ONCE)
+            grown: asyncio.Future[int] = self._loop.create_future()
+            self._waiting[grown] = subject
+            try:
+                found = await self._after(subject, after, READ_AT_ONCE)
+                if not found:
+                    after = await grown - 1  # nothing of ours up to there
+            finally:
+                del self._waiting[grown]
             for stored in found:
                 delivery = SqliteDelivery(self, durable, stored)
                 while not delivery.acked:
                     yield delivery
                 after = stored.sequence
-            if len(found) < READ_AT_ONCE:
-                after = max(after, newest)  # nothing of ours up to there: a quiet subject stays close to the end
-            if not found:
-                await grown.wait()
 
     def _cursor(self, durable: str) -> int:
         row = self._read_db.execute("select seq from cursor where durable = ?", (durable,)).fetchone()
