@@ -38,8 +38,8 @@ async def test_where_the_model_will_not_say_which_every_place_hears_of_it(stage)
     here = stage.ana.telegram("from here.")
     await first.streaming()
     there = stage.ana.terminal("from there.")
-    await there.sees("Could you say it differently?")
-    await here.sees("Could you say it differently?")
+    await there.sees("Hello, wherever you are")
+    await here.sees("Hello, wherever you are")
 
 
 async def test_a_result_goes_where_its_task_was_asked_for(stage):
