@@ -38,6 +38,16 @@ async def test_where_the_model_says_nothing_every_place_hears_of_it(stage):
     here = stage.ana.telegram("from here.")
     await first.streaming()
     there = stage.ana.terminal("from there.")
+    await there.sees("Could you say it differently?")
+    await here.sees("Could you say it differently?")
+
+
+async def test_where_the_model_will_not_say_which_it_is_said_in_every_place(stage):
+    first = stage.desk.on("from here").replies("Hello").held()
+    stage.desk.on("from here", "from there").replies("Hello, wherever you are")
+    here = stage.ana.telegram("from here.")
+    await first.streaming()
+    there = stage.ana.terminal("from there.")
     await there.sees("Hello, wherever you are")
     await here.sees("Hello, wherever you are")
 
