@@ -32,6 +32,16 @@ async def test_two_places_in_one_turn_must_be_answered_one_by_one(stage):
     assert "say which you reply to" in both.requests[1].messages[-1]["content"]
 
 
+async def test_where_the_model_says_nothing_every_place_hears_of_it(stage):
+    first = stage.desk.on("from here").replies("Hello").held()
+    stage.desk.on("from here", "from there").gives(Reply(text=""))
+    here = stage.ana.telegram("from here.")
+    await first.streaming()
+    there = stage.ana.terminal("from there.")
+    await there.sees("Hello, wherever you are")
+    await here.sees("Hello, wherever you are")
+
+
 async def test_a_result_goes_where_its_task_was_asked_for(stage):
     stage.desk.on("Book").acts("booking", "Book Rome", saying="On it")
     stage.desk.on("Nice weather").replies("Indeed")
