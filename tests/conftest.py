@@ -45,6 +45,15 @@ def nothing_left_running() -> Iterator[None]:
         time.sleep(POLL_SECONDS)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def mail_servers_end() -> Iterator[None]:
+    """They are started by whoever needs them first, in any folder."""
+    yield
+    from tests.servers.mail import end_processes
+
+    end_processes()
+
+
 def _children() -> set[int]:
     """Zombies count: nobody has waited for them."""
     found: set[int] = set()

@@ -1,25 +1,15 @@
-from collections.abc import Iterator
-
 import pytest
 
 from tests.mediums.stages import STAGES, open_stage
 from tests.mediums.stages.email import open_stage as open_email
 from tests.mediums.stages.slack import open_stage as open_slack
 from tests.mediums.stages.telegram import open_stage as open_telegram
-from tests.servers.mail import end_processes
 
 
 @pytest.fixture(params=STAGES)
 async def stage(request):
     async with open_stage(request.param) as opened:
         yield opened
-
-
-@pytest.fixture(scope="session", autouse=True)
-def mail_servers_end() -> Iterator[None]:
-    """They are started by whoever needs them first."""
-    yield
-    end_processes()
 
 
 @pytest.fixture
