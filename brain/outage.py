@@ -51,9 +51,9 @@ def nothing_came(turn: Turn) -> tuple[Decision, ...]:
                 decisions.append(Speak(route=route, text=reason))
             case _:
                 pass
-    said = [item for item in turn.heard if isinstance(item.fact, MessageReceived)]
-    if said and (route := turn.state.route_of(said[-1])) is not None:
-        decisions.append(Speak(route=route, text=NOTHING_CAME))
+    routes = [turn.state.route_of(item) for item in turn.heard if isinstance(item.fact, MessageReceived)]
+    last = {route.room: route for route in routes if route is not None}  # of each place where somebody waits
+    decisions += [Speak(route=route, text=NOTHING_CAME) for route in last.values()]
     return tuple(decisions) or (Wait(reason="the model answered nothing"),)
 
 
