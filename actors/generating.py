@@ -12,7 +12,7 @@ from actors import bounds, calls, compaction
 from actors.entries import Call, Generated, Nudged
 from actors.tools import NAMES
 from gateway.llm.model import Generation, Message, ModelError, RawCall, Request, Usage, parsed_arguments
-from gateway.llm.written_calls import written_calls
+from gateway.llm.written_calls import has_marks, written_calls
 from gateway.record import encode
 
 if TYPE_CHECKING:
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 MODEL_TRIES = 5
 MODEL_PAUSE_SECONDS = 5.0
+MODEL_PATIENCE_SECONDS = 120.0  # a model that wants more time is not waited for in silence
 NUDGE = "Nothing came. Call a tool, or respond with text."
 CUT = "Your answer was cut off at the length that you are allowed, and nobody has seen it. Give it again, shorter; put \
 what is long into a file."
+HALF_A_CALL = "Part of that was to be a call, and cannot be read; nobody has seen it. Call the tool itself."
 CALLS_MAX = 50
 GENERATED_BYTES = 150_000  # of its calls together; its text beside
 
@@ -43,14 +45,16 @@ class Generating:
         generation = await self._asked()
         if generation is None:
             return
-        if not generation.calls and (written := written_calls(generation.text, NAMES)):
+        if not generation.calls and (written := written_calls(generation.text, NAMES, whole=not generation.cut)):
             generation = msgspec.structs.replace(generation, text="", calls=written)
-        if generation.calls or (generation.text.strip() and not generation.cut):
+        half_a_call = not generation.calls and has_marks(generation.text)
+        if generation.calls or (generation.text.strip() and not generation.cut and not half_a_call):
             await self._record(generation)
         else:
             self._actor.spent(generation.model, generation.usage)
-            nothing = not generation.text.strip()
-            await self._actor.append(Nudged(text=NUDGE if nothing else CUT, empty=nothing, cut=not nothing))
+            nothing = half_a_call or not generation.text.strip()
+            again = HALF_A_CALL if half_a_call else NUDGE if nothing else CUT
+            await self._actor.append(Nudged(text=again, empty=nothing, cut=not nothing))
 
     async def say_what_you_have(self) -> bool:
         """One answer without any call; false when something came first."""
@@ -135,8 +139,9 @@ class Generating:
         """Tries again for a while, still listening; then says so. A session is kept: it can be told to go on."""
         actor = self._actor
         self._failures += 1
-        if error.retryable and self._failures < MODEL_TRIES:
-            pause = MODEL_PAUSE_SECONDS * 2 ** (self._failures - 1)
+        wanted = error.retry_after_seconds or 0.0
+        if error.retryable and self._failures < MODEL_TRIES and wanted <= MODEL_PATIENCE_SECONDS:
+            pause = max(MODEL_PAUSE_SECONDS * 2 ** (self._failures - 1), wanted)
             await actor.unless_something_comes(asyncio.create_task(asyncio.sleep(pause)))
             return
         self._failures = 0

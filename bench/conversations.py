@@ -10,16 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import Figure
-from bench.holding import GUARD, opened
-from brain.contacts import Contact, Contacts
+from bench.holding import GUARD, desk, opened
+from brain.contacts import Contact
 from brain.entries import Decided, LaneEntry, Speak, Taken
-from brain.hold import Pace
-from brain.manager import Manager
 from brain.state import LaneState
 from frontdesk.upkeep import views_file
 from gateway.addresses import Address, Route
 from gateway.broker.sqlite import SqliteBroker
-from gateway.clock import utc_now
 from gateway.events import MessageReceived, Person, Ref, SendClosed
 from gateway.folding import Emitted, Folding, stamped
 from gateway.keeping import Keeper
@@ -97,19 +94,8 @@ class Conversation:
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator["Conversation"]:
         began = time.perf_counter()
-        contacts = Contacts([Contact(key="ana", name="Ana", role="owner", addresses=(ANA.address,))])
-        manager = Manager(
-            self.broker,
-            GUARD,
-            "bench",
-            assistant="Frontdesk",
-            contacts=contacts,
-            model=Instant(),
-            tell=lambda account, signal: None,
-            operator=print,
-            now=utc_now,
-            pace=Pace(),
-        )
+        ana = Contact(key="ana", name="Ana", role="owner", addresses=(ANA.address,))
+        manager = desk(self.broker, Instant(), [ana])
         tasks = [asyncio.create_task(manager.run()), asyncio.create_task(self._hear())]
         while not (lanes := manager.lanes()) or not lanes[0].journal.state.turns:
             await asyncio.sleep(0.001)

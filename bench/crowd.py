@@ -8,15 +8,11 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.holding import GUARD
-from brain.contacts import Contact, Contacts
-from brain.hold import Pace
-from brain.manager import Manager
+from bench.holding import GUARD, desk, members
 from frontdesk.upkeep import views_file
 from gateway.addresses import Address, Route
 from gateway.broker.nats import JetStreamBroker
 from gateway.broker.protocol import Broker
-from gateway.clock import utc_now
 from gateway.events import MessageReceived, Person
 from gateway.keeping import Keeper
 from gateway.llm.model import Generation, OnSpent, Request
@@ -67,38 +63,18 @@ async def crowd(
     making: contextlib.AbstractAsyncContextManager[Broker], folder: Path, chats: int = 50, each: int = 4
 ) -> tuple[float, float]:
     """Seconds until all are answered, and the longest stall of the event loop in ms meanwhile."""
+    people = [Address(medium="telegram", user=str(n)) for n in range(chats)]
+    room = Room()
     async with making as broker:
-        people = [Address(medium="telegram", user=str(n)) for n in range(chats)]
-        contacts = Contacts(
-            [Contact(key=f"c{one.user}", name=one.user, role="member", addresses=(one,)) for one in people]
-        )
-        room = Room()
-        manager = Manager(
-            broker,
-            GUARD,
-            "bench",
-            assistant="Frontdesk",
-            contacts=contacts,
-            model=Slow(),
-            tell=lambda account, signal: None,
-            operator=print,
-            now=utc_now,
-            pace=Pace(),
-        )
         keeper = Keeper(broker, views_file(folder / "crowd.db"))
-        works = [manager.run(), Outbox(broker, room, GUARD, "bench").run(), keeper.run(GUARD)]
+        works = [
+            desk(broker, Slow(), members(people)).run(),
+            Outbox(broker, room, GUARD, "bench").run(),
+            keeper.run(GUARD),
+        ]
         tasks = [asyncio.create_task(work) for work in works]
         began = time.perf_counter()
-
-        async def say(who: Address, n: int) -> None:
-            route = Route(medium="telegram", account="telegram-1", place=who.user)
-            author = Person(address=who, name=who.user)
-            identity = f"telegram-1/message/{who.user}:{n}/0"
-            word = f"word-{who.user}-{n}."
-            fact = MessageReceived(identity=identity, route=route, author=author, text=word, at=BEGAN)
-            await broker.append("evt.medium.telegram-1", encode(fact), msg_id=identity)
-
-        saying = [asyncio.create_task(say(who, n)) for n in range(each) for who in people]
+        saying = [asyncio.create_task(_say(broker, who, n)) for n in range(each) for who in people]
         longest = 0.0
         while sum(text.count("word-") for _, text in room.arrived) < chats * each:
             before = time.perf_counter()
@@ -110,7 +86,18 @@ async def crowd(
         for task in (*tasks, *saying):
             task.cancel()
         await asyncio.wait(tasks)
-        words = sorted(word for _, text in room.arrived for word in text.split())
-        assert words == sorted({*words}), "answered twice"
-        assert all(word.split("-")[1] == place for place, text in room.arrived for word in text.split()), "misrouted"
-        return took, longest * 1000
+    words = sorted(word for _, text in room.arrived for word in text.split())
+    assert words == sorted({*words}), "answered twice"
+    assert all(word.split("-")[1] == place for place, text in room.arrived for word in text.split()), "misrouted"
+    return took, longest * 1000
+
+
+async def _say(broker: Broker, who: Address, n: int) -> None:
+    fact = MessageReceived(
+        identity=f"telegram-1/message/{who.user}:{n}/0",
+        route=Route(medium="telegram", account="telegram-1", place=who.user),
+        author=Person(address=who, name=who.user),
+        text=f"word-{who.user}-{n}.",
+        at=BEGAN,
+    )
+    await broker.append("evt.medium.telegram-1", encode(fact), msg_id=fact.identity)

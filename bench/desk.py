@@ -13,9 +13,8 @@ from rich.console import Console
 
 from bench.conversations import ANA, ROUTE, message, written
 from bench.figures import Figure, p, table
-from bench.holding import GUARD, opened
-from brain.contacts import Contact, Contacts
-from brain.hold import Pace
+from bench.holding import desk, members, opened
+from brain.contacts import Contact
 from brain.manager import Manager
 from gateway.addresses import Address, Route
 from gateway.broker.sqlite import SqliteBroker
@@ -54,19 +53,7 @@ class Clocked:
 
 
 @contextlib.asynccontextmanager
-async def desk(broker: SqliteBroker, model: Clocked, contacts: Sequence[Contact]) -> AsyncIterator[Manager]:
-    manager = Manager(
-        broker,
-        GUARD,
-        "bench",
-        assistant="Frontdesk",
-        contacts=Contacts(contacts),
-        model=model,
-        tell=lambda account, signal: None,
-        operator=print,
-        now=utc_now,
-        pace=Pace(),
-    )
+async def running(manager: Manager) -> AsyncIterator[Manager]:
     task = asyncio.create_task(manager.run())
     try:
         yield manager
@@ -106,7 +93,7 @@ async def overhead(folder: Path) -> list[Figure]:
     ana = Contact(key="ana", name="Ana", role="owner", addresses=(ANA.address,))
     model = Clocked(starts=ACTIONS)
     inward, outward = list[float](), list[float]()
-    async with opened(path) as broker, desk(broker, model, [ana]) as manager, Outbox(broker).open() as outbox:
+    async with opened(path) as broker, running(desk(broker, model, [ana])) as manager, Outbox(broker).open() as outbox:
         for n in range(ACTIONS + WARM + TURNS):
             if n == ACTIONS:
                 await _work(broker, manager)
@@ -155,11 +142,10 @@ def _shared(before: Request, after: Request) -> float:
 
 async def crowd(folder: Path) -> list[Figure]:
     people = [Address(medium="telegram", user=str(n)) for n in range(CONVERSATIONS)]
-    contacts = [Contact(key=f"c{one.user}", name=one.user, role="member", addresses=(one,)) for one in people]
     numbers = itertools.count()
     async with opened(folder / "crowd.db") as broker:
         model = Clocked()
-        async with desk(broker, model, contacts), Outbox(broker).open() as outbox:
+        async with running(desk(broker, model, members(people))), Outbox(broker).open() as outbox:
             before = _memory_kb()
             for _ in range(SAID_BEFORE):
                 await _say(broker, people, numbers)

@@ -7,6 +7,7 @@ from brain.arguments import MAX_TEXT, Refusal
 from brain.entries import React, Speak
 from brain.parts import Heard
 from brain.rights import Rights
+from brain.telling import without_events
 from brain.tools import REACTS
 from brain.turn import Turn
 from gateway.addresses import Address, Route
@@ -14,7 +15,8 @@ from gateway.events import ControlPressed, MessageReceived, Person, TimerFired, 
 from gateway.record import whole_text
 
 
-def speak(text: str, how: dict[str, Any], turn: Turn) -> Speak:
+def speak(text: str, how: dict[str, Any], turn: Turn, *, anywhere: bool = False) -> Speak:
+    """`anywhere`: where several places may be meant, where somebody last wrote."""
     reply_to, medium, to = how.get("reply_to"), how.get("medium"), how.get("to")
     if reply_to is not None:
         heard = [item for item in turn.heard if item.label == reply_to.strip("[]")]
@@ -28,10 +30,12 @@ def speak(text: str, how: dict[str, Any], turn: Turn) -> Speak:
     elif medium:
         route = _there(turn.state.routes[medium], heard, turn)
     else:
-        route = _one_route(heard, turn)
+        route = _one_route(heard, turn, anywhere=anywhere)
     answers = tuple(identity_of(item.fact) for item in heard)
     attached = files.named(how.get("attach", ()), turn.state)
-    by_tool = bool(how)
+    by_tool, text = bool(how), without_events(text, turn)
+    if not (text or attached):
+        raise Refusal("there are no words in it")
     return Speak(route=route, text=whole_text(text)[:MAX_TEXT], answers=answers, by_tool=by_tool, files=attached)
 
 
@@ -65,8 +69,10 @@ def _there(route: Route, heard: list[Heard], turn: Turn) -> Route:
     return route.afresh
 
 
-def _one_route(heard: list[Heard], turn: Turn) -> Route:
+def _one_route(heard: list[Heard], turn: Turn, *, anywhere: bool) -> Route:
     """The newest message's, where all belong to one room."""
+    if anywhere:
+        heard = turn.spoken_to()[-1:] or heard[-1:]
     routes = [route for item in heard if (route := turn.state.route_of(item)) is not None]
     if len({(route.medium, *route.room) for route in routes}) > 1:
         raise Refusal(

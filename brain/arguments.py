@@ -9,8 +9,12 @@ from gateway.llm.model import RawCall
 from gateway.record import whole_text
 
 MAX_TEXT = 60_000  # a command must fit into one entry
-_FROM_NOW = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([smhd])\w*\s*$")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_FROM_NOW = re.compile(
+    r"\s*(?:in )?(\d+(?:\.\d+)?)\s*"
+    r"(?:(s)(?:ec(?:ond)?s?)?|(m)(?:in(?:ute)?s?)?|(h)(?:(?:ou)?rs?)?|(d)(?:ays?)?|(w)(?:eeks?)?)\s*",
+    re.IGNORECASE,
+)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 class Refusal(Exception):
@@ -34,8 +38,12 @@ def checked(call: RawCall, tool: Legal) -> dict[str, Any]:
                 raise Refusal(f"{tool.name} needs {name}")
             continue
         wanted = bool if name == "persist" else str
+        if wanted is bool:
+            value = {"true": True, "false": False}.get(str(value).lower(), value)
         if not isinstance(value, wanted):
             raise Refusal(f"{name} of {tool.name} must be a {'boolean' if wanted is bool else 'string'}")
+        if isinstance(value, str) and value not in tool.choices.get(name, (value,)):
+            value = value.strip("[] ").replace("\ufe0f", "")  # as it stands in the prompt; as phones write an emoji
         if name in tool.choices and value not in tool.choices[name]:
             raise Refusal(f"{name} must be one of {', '.join(tool.choices[name])}")
         good[name] = whole_text(value)[:MAX_TEXT] if isinstance(value, str) else value
@@ -44,6 +52,8 @@ def checked(call: RawCall, tool: Legal) -> dict[str, Any]:
 
 def _list(name: str, value: Any, tool: Legal) -> tuple[str, ...]:
     values = [value] if isinstance(value, str) else value
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        values = [one.strip(" \"'") for one in value.strip(" []").split(",")]
     if not (isinstance(values, list) and all(isinstance(one, str) for one in values)):
         raise Refusal(f'{name} of {tool.name} must be a list of references, as in ["f1"]')
     return tuple(one for one in values if one)
@@ -56,9 +66,10 @@ def time_of(arguments: dict[str, Any], name: str, now: datetime, farthest: timed
         return None
     instant = now.astimezone(UTC)
     try:
-        if found := _FROM_NOW.match(text):
-            span = timedelta(seconds=min(float(found[1]) * _SECONDS[found[2]], 2 * farthest.total_seconds()))
-            at = now + span if found[2] == "d" else instant + span  # a day may be longer than its hours
+        if found := _FROM_NOW.fullmatch(text):
+            unit = found[found.lastindex or 0].lower()
+            span = timedelta(seconds=min(float(found[1]) * _SECONDS[unit], 2 * farthest.total_seconds()))
+            at = now + span if unit in "dw" else instant + span  # a day may be longer than its hours
         else:
             at = datetime.fromisoformat(text)
             at = at if at.tzinfo else at.replace(tzinfo=now.tzinfo)

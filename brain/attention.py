@@ -18,6 +18,7 @@ from gateway.events import (
     ActionResponded,
     ClarificationClosed,
     ClarificationRequested,
+    CommandRefused,
     ControlPressed,
     Fact,
     FileOffered,
@@ -83,6 +84,8 @@ def attention(fact: Fact, state: LaneState, how: Manner) -> Attention:
             fact, state
         ):
             return "keep"
+        case CommandRefused(verb="stop", action=key) if key in state.actions and not state.actions[key].in_flight:
+            return "keep"  # it has ended, and that was told
         case ActionAnswered() | ActionEnded(end="stopped"):
             action = state.actions.get(fact.action)
             return "control" if action and action.by_control else "turn"

@@ -8,7 +8,7 @@ from brain import reminding
 from brain.emission import action_key, emissions
 from brain.entries import NOT_NEEDED, Act, Decided, Decision, Quieten, Remind, Speak, Steer, Unremind, Wait
 from brain.parts import Exchange, SendView, Timer, weight_of
-from brain.working import ActionView
+from brain.working import ABOUT_KEPT, ActionView
 from gateway.events import Send, identity_of
 from gateway.record import decode
 
@@ -28,7 +28,7 @@ def decide(state: "LaneState", decided: Decided) -> None:
         state.outage = decided.by == "outage"
     _settle(state, decided)
     waits = [one for one in decided.decisions if isinstance(one, Wait) and one.until is not None]
-    if decided.by != "control":  # what code answers beside it is no turn of the model
+    if decided.by not in ("control", "cap"):  # what code does beside it is no turn of the model
         state.timer = Timer(decided.turn, waits[-1].until, waits[-1].reason) if waits and waits[-1].until else None
     if decided.by == "control":
         state.interrupts += 1  # a generation that runs meanwhile must see what was steered
@@ -70,7 +70,7 @@ def _follow(state: "LaneState", decision: Decision, decided: Decided) -> None:
                 key=key,
                 label=label,
                 name=name,
-                about=query,
+                about=query[:ABOUT_KEPT],
                 by=by,
                 route=route,
                 spoken={route.medium: route},

@@ -3,11 +3,13 @@
 The escape hatches must work while the model is down, and `/stop` must never wait for a turn.
 """
 
+import re
 from collections.abc import Sequence
 
 from brain import linking, noting, quieting
 from brain.entries import Decision, Speak, Steer, Wait
 from brain.parts import Heard
+from brain.quoting import shortened
 from brain.rights import Rights
 from brain.state import LaneState
 from brain.turn import Turn
@@ -17,6 +19,7 @@ from gateway.addresses import Route
 from gateway.commands import Command, command
 from gateway.events import ActionAnswered, ActionEnded, ControlPressed, MessageReceived, Person
 
+ABOUT_SHOWN = 300
 TOO_MUCH = "That is more than I can take in at once: I read it, and answer again in ten minutes."
 NOT_TOLD = "What is in flight is not told to guests."
 
@@ -56,8 +59,8 @@ def _fits(found: Command, text: str, state: LaneState) -> bool:
     if found.word in ("status", "help"):
         return not found.name
     able = [action for action in in_flight if found.word in verbs(action.phase, False)]
-    names = {name for action in able for name in (action.label, action.name.casefold())} | ({"all"} if able else set())
-    return found.name.casefold() in names if found.name else bool(able)
+    names = {name for action in able for name in (action.label, _plain(action.name))} | ({"all"} if able else set())
+    return _plain(found.name) in names if found.name else bool(able)
 
 
 def decisions(heard: Heard, turn: Turn, rights: Rights) -> tuple[Decision, ...]:
@@ -149,17 +152,25 @@ def _nothing(word: str, name: str, turn: Turn) -> str:
 
 
 def _which(word: str, actions: list[ActionView]) -> str:
-    lines = [f"- `{word} {action.label}`: **{action.name}**, {action.about}" for action in actions]
+    lines = [
+        f"- `{word} {action.label}`: **{action.name}**, {shortened(action.about, ABOUT_SHOWN)}" for action in actions
+    ]
     return "\n".join(["Which one?", *lines, f"- `{word} all`"])
 
 
 def _named(name: str, actions: list[ActionView]) -> list[ActionView]:
     """All of them where no name is given; those that are called just so before those whose name has it in it."""
-    wanted = name.casefold()
-    if wanted in ("", "all"):
+    if name.casefold() in ("", "all"):
         return actions
-    exact = [action for action in actions if wanted in (action.label, action.name.casefold())]
-    return exact or [action for action in actions if wanted in action.name.casefold()]
+    if not (wanted := _plain(name)):
+        return []
+    exact = [action for action in actions if wanted in (action.label, _plain(action.name))]
+    return exact or [action for action in actions if wanted in _plain(action.name)]
+
+
+def _plain(name: str) -> str:
+    """As a person says it: `rome_trip` is the Rome trip."""
+    return " ".join(re.split(r"[\W_]+", name.casefold())).strip()
 
 
 def status(in_flight: Sequence[ActionView]) -> str:
@@ -167,6 +178,7 @@ def status(in_flight: Sequence[ActionView]) -> str:
     lines = []
     for action in in_flight:
         doing = f": {action.doing}" if action.doing and action.phase == "running" else ""
-        lines.append(f"- **{action.name}** ({action.label}), {action.phase.replace('_', ' ')}{doing}. {action.about}")
+        about = shortened(action.about, ABOUT_SHOWN)
+        lines.append(f"- **{action.name}** ({action.label}), {action.phase.replace('_', ' ')}{doing}. {about}")
         lines += [f"  - asks: {question.text}" for question in action.questions.values()]
     return "\n".join(lines) or "Nothing is in flight."

@@ -4,8 +4,9 @@ refused, a few times at most.
 Only look-ups, refused calls and an empty answer are asked about again within the turn; nothing has happened by then.
 """
 
+import contextlib
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime
 
 import msgspec
@@ -48,15 +49,20 @@ class _Asking:
         self._model, self._on_spent = model, on_spent
         self.usage, self.name = Usage(usd=0.0), model.name
 
-    async def __call__(self, request: Request) -> Generation:
-        """Raises ModelError. When it is cancelled, or fails, what was answered before is told as spent."""
-        answered = False
+    @contextlib.contextmanager
+    def spent_unless_done(self) -> Iterator[None]:
+        """When it is cancelled, or fails, what was answered before is told as spent."""
         try:
-            generation = await self._model.generate(request, self._on_spent)
-            answered = True
-        finally:
-            if not answered and self.usage.prompt_tokens:
+            yield
+        except BaseException:
+            if self.usage.prompt_tokens:
                 self._on_spent(self.name, self.usage)
+            raise
+
+    async def __call__(self, request: Request) -> Generation:
+        """Raises ModelError."""
+        with self.spent_unless_done():
+            generation = await self._model.generate(request, self._on_spent)
         self.usage, self.name = _sum(self.usage, generation.usage), generation.model
         return generation
 
@@ -84,8 +90,10 @@ async def generate(
             if (narrower := schema.doubted(answer, request, turn, tools)) is not None:
                 answer = await ask(narrower)
             generation = schema.understood(answer, turn, tools)
-        found = read(generation, tools, turn, rights, now.astimezone(frame.zone))
-        looked_up = [await look_up(query) for _, query in found.queries] if looks < MAX_LOOKS else []
+        local, last = now.astimezone(frame.zone), mends == MAX_MENDS
+        found = read(generation, tools, turn, rights, local, decisions, last=last)
+        with ask.spent_unless_done():
+            looked_up = [await look_up(query) for _, query in found.queries] if looks < MAX_LOOKS else []
         decisions = _together(decisions, [*looked_up, *found.decisions])
         if looked_up and not found.refused:
             looks += 1

@@ -12,7 +12,7 @@ from typing import Any
 from brain.emission import emissions
 from brain.entries import Decided, LaneEntry, Spent, Summarised, Taken
 from brain.frozen import LaneFrozen
-from gateway import views
+from gateway import looking, views
 from gateway.addresses import Address
 from gateway.broker.protocol import Stored
 from gateway.events import MessageReceived, Send, SendClosed
@@ -45,9 +45,9 @@ def recalled(
     """What a conversation may see: its own messages alone, with all of the words, or else with most of them; `without`
     what these addresses said, and what was said to them. Blocks: call it in a thread. Raises ViewsFailed."""
     path, others = views.path_of(store), {str(one) for one in without}
-    ids = {one for who in others for one in views.ids_of(path, conversation, who)}
+    ids = {one for who in others for one in looking.ids_of(path, conversation, who)}
     for loosely in (False, True):
-        rows = views.search(path, words, conversation=conversation, limit=limit, loosely=loosely)
+        rows = looking.search(path, words, conversation=conversation, limit=limit, loosely=loosely)
         if found := [row for row in rows if row["who"] not in others and not ids & {*row["covers"].split("\n")}]:
             return _messages(found)
     return []
@@ -73,11 +73,11 @@ def searched(store: Path, words: str, limit: int = FOUND) -> list[Found]:
 
 def before(store: Path, conversation: str, sequence: int) -> list[Found]:
     """All of a conversation that was said before that entry. Blocks: call it in a thread. Raises ViewsFailed."""
-    return _messages(views.messages(views.path_of(store), conversation, sequence))
+    return _messages(looking.messages(views.path_of(store), conversation, sequence))
 
 
 def _found(store: Path, words: str, conversation: str | None, limit: int) -> list[Found]:
-    return _messages(views.search(views.path_of(store), words, conversation=conversation, limit=limit))
+    return _messages(looking.search(views.path_of(store), words, conversation=conversation, limit=limit))
 
 
 def _messages(rows: list[dict[str, Any]]) -> list[Found]:

@@ -33,17 +33,31 @@ class Pace(Record, frozen=True, kw_only=True):
     awake_seconds: float = 1800.0
 
 
-def quiet_in_seconds(heard: tuple[Heard, ...], arrived: Mapping[str, float], now: float, pace: Pace) -> float:
-    """How long the commit still waits. `arrived` and `now` are seconds on one monotonic clock."""
-    voices: dict[object, list[MessageReceived]] = {}
+Voice = tuple[object, object]  # who, and where
+
+
+def voice_of(message: MessageReceived) -> Voice:
+    return message.author.address, message.route.room
+
+
+def quiet_in_seconds(
+    heard: tuple[Heard, ...], arrived: Mapping[str, float], before: Mapping[Voice, float], now: float, pace: Pace
+) -> float:
+    """How long the commit still waits. `arrived` and `now` are seconds on one monotonic clock; `before` is when each
+    said the last of what is decided on already."""
+    voices: dict[Voice, list[MessageReceived]] = {}
     for item in heard:
         if isinstance(item.fact, MessageReceived) and item.fact.identity in arrived:
-            voices.setdefault((item.fact.author.address, item.fact.route.room), []).append(item.fact)
-    waits = [arrived[said[-1].identity] for said in voices.values() if _breaks_off(said, arrived, pace)]
+            voices.setdefault(voice_of(item.fact), []).append(item.fact)
+    waits = [
+        arrived[said[-1].identity]
+        for voice, said in voices.items()
+        if _breaks_off(said, arrived, before.get(voice), pace)
+    ]
     return max(waits) + pace.quiet_seconds - now if waits else 0.0
 
 
-def _breaks_off(said: list[MessageReceived], arrived: Mapping[str, float], pace: Pace) -> bool:
+def _breaks_off(said: list[MessageReceived], arrived: Mapping[str, float], before: float | None, pace: Pace) -> bool:
     """What one person said in one place: the platform split it or tells it in pieces, or it comes in a burst and does
     not end as a sentence ends."""
     last = said[-1]
@@ -53,4 +67,6 @@ def _breaks_off(said: list[MessageReceived], arrived: Mapping[str, float], pace:
         return False
     if len(last.text.encode("utf-16-le", "surrogatepass")) // 2 >= SPLIT_UNITS:
         return True
-    return len(said) > 1 and arrived[last.identity] - arrived[said[-2].identity] <= pace.burst_seconds
+    if len(said) > 1:
+        before = arrived[said[-2].identity]
+    return before is not None and arrived[last.identity] - before <= pace.burst_seconds

@@ -7,7 +7,7 @@ anew, so that none means two things; keys and refs stay. Nothing is copied that 
 import re
 from datetime import datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -21,9 +21,11 @@ from gateway.record import decode, encode
 if TYPE_CHECKING:
     from brain.state import LaneState
 
-SHARE_BYTES = 120_000  # of exchanges; an entry holds 256 KB
-LAST_SHOWN = 500  # of an action that comes along
+SHARE_BYTES = 200_000  # an entry holds 256 KB
+OVERHEARD_BYTES = 40_000
+TEXT_CARRIED = 500  # of what is only shown
 
+T = TypeVar("T")
 _MESSAGE_LABEL = re.compile(r"m\d+")
 
 
@@ -37,31 +39,39 @@ def leave(state: "LaneState", to: str) -> None:
 
 def share(state: "LaneState", at: datetime) -> Joined:
     """What the other conversation is given; the same however often it is worked out."""
-    exchanges: list[Exchange] = []
-    size = 0
-    for one in reversed(state.exchanges):
-        bare = Exchange(heard=one.heard, decided=one.decided, origin=one.origin or state.conversation)
-        size += len(encode(bare))
-        if size > SHARE_BYTES:
-            break
-        exchanges.insert(0, bare)
-    actions = [msgspec.structs.replace(one, last=one.last[:LAST_SHOWN]) for one in state.actions.values()]
-    pending = [(ref, send) for ref, send in state.sends.items() if send.outcome is None]
-    wait = (state.timer.until, state.timer.reason) if state.timer else None
+    actions = [msgspec.structs.replace(one.carried(), about=one.about[:TEXT_CARRIED]) for one in state.actions.values()]
+    pending = [
+        (ref, msgspec.structs.replace(send, text=send.text[:TEXT_CARRIED]))
+        for ref, send in state.sends.items()
+        if send.outcome is None
+    ]
     found = Share(
-        exchanges=exchanges,
+        exchanges=[],
         actions=actions,
         sends=pending,
         routes=state.routes,
         reached=list(state.reached.items()),
-        wait=wait,
+        wait=(state.timer.until, state.timer.reason) if state.timer else None,
         joined=state.joined,
         reminders=state.reminders,
         quiet=state.quiet,
-        overheard=state.overheard,
+        overheard=_newest(state.overheard, OVERHEARD_BYTES),
         resting=state.resting,
     )
-    return Joined(origin=state.conversation, at=at, share=msgspec.Raw(encode(found)))
+    bare = [
+        Exchange(heard=one.heard, decided=one.decided, origin=one.origin or state.conversation)
+        for one in state.exchanges
+    ]
+    whole = msgspec.structs.replace(found, exchanges=_newest(bare, SHARE_BYTES - len(encode(found))))
+    return Joined(origin=state.conversation, at=at, share=msgspec.Raw(encode(whole)))
+
+
+def _newest(items: list[T], room_bytes: int) -> list[T]:
+    """As many as fit."""
+    first = len(items)
+    while first and (room_bytes := room_bytes - len(encode(items[first - 1]))) >= 0:
+        first -= 1
+    return items[first:]
 
 
 def join(state: "LaneState", joined: Joined) -> None:

@@ -6,7 +6,7 @@ from brain.entries import Decision, Speak, Wait
 from brain.parts import Heard
 from brain.turn import Turn
 from gateway.events import ActionEnded, ActionResponded, ClarificationRequested, MessageReceived, TimerFired
-from gateway.llm.model import ModelError
+from gateway.llm.model import ErrorKind, ModelError
 
 NOT_SET_UP = (
     "I can't think right now: my model is not set up right. The person who runs me has been told. "
@@ -15,12 +15,17 @@ NOT_SET_UP = (
 NOT_REACHED = "My model can't be reached right now. Your message is kept, and I'll answer it as soon as it works again."
 REMINDER = "Reminder: {text}\n\n(As it was noted: I can't think right now.)"
 NOT_ALL = "Part of that did not work: my model asked for something that cannot be done. Could you say that part again?"
+SET_ASIDE: dict[ErrorKind, str] = {  # asked again unchanged, these would fail again, with all that is said meanwhile
+    "content_filtered": "The provider of my model refuses to answer that (its content filter). Could you say it "
+    "differently?",
+    "context_too_long": "That is more than my model can take in at once. Could you send it in smaller pieces?",
+}
 NOTHING_CAME = "I have no answer to that: my model returned nothing usable. Could you say it differently?"
 
 
 def line(error: ModelError, turn: Turn) -> Speak | None:
     """One honest line, where they wrote; None when nobody is waiting for a reply."""
-    said = [item for item in turn.heard if isinstance(item.fact, MessageReceived)]
+    said = turn.spoken_to()
     if not said or (route := turn.state.route_of(said[-1])) is None:
         return None
     lasting = error.kind in ("key_refused", "model_unknown", "bad_request")
@@ -37,29 +42,35 @@ def reminders(heard: tuple[Heard, ...]) -> list[tuple[Heard, Speak]]:
     ]
 
 
-def nothing_came(turn: Turn) -> tuple[Decision, ...]:
+def nothing_came(turn: Turn, line: str = NOTHING_CAME) -> tuple[Decision, ...]:
     """The model answered with nothing, again: what an action had to say is passed on as it is, a person is told."""
-    decisions: list[Decision] = []
+    decisions: list[Decision] = [*as_it_is(turn)]
+    routes = [turn.state.route_of(item) for item in turn.spoken_to()]
+    last = {route.room: route for route in routes if route is not None}  # of each place where somebody waits
+    decisions += [Speak(route=route, text=line) for route in last.values()]
+    return tuple(decisions) or (Wait(reason="the model answered nothing"),)
+
+
+def as_it_is(turn: Turn) -> tuple[Speak, ...]:
+    """What work came to, asks, or was to remind of, without a model."""
+    spoken: list[Speak] = []
     for item in turn.heard:
         route = turn.state.route_of(item)
         match item.fact:
             case ActionResponded(text=text) | ActionEnded(text=text) | ClarificationRequested(text=text) if (
                 route and text
             ):
-                decisions.append(Speak(route=route, text=text))
+                spoken.append(Speak(route=route, text=text))
             case TimerFired(reason=reason, label=label) if route and label:
-                decisions.append(Speak(route=route, text=reason))
+                spoken.append(Speak(route=route, text=reason))
             case _:
                 pass
-    routes = [turn.state.route_of(item) for item in turn.heard if isinstance(item.fact, MessageReceived)]
-    last = {route.room: route for route in routes if route is not None}  # of each place where somebody waits
-    decisions += [Speak(route=route, text=NOTHING_CAME) for route in last.values()]
-    return tuple(decisions) or (Wait(reason="the model answered nothing"),)
+    return tuple(spoken)
 
 
 def not_all(turn: Turn, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
     """Some of it was done, and for the rest the model found no way: who wrote is told, unless it says something."""
-    said = [item for item in turn.heard if isinstance(item.fact, MessageReceived)]
+    said = turn.spoken_to()
     spoken = any(isinstance(one, Speak | Wait) for one in decisions)
     if spoken or not said or (route := turn.state.route_of(said[-1])) is None:
         return ()
@@ -70,6 +81,8 @@ def parked(turn: Turn) -> tuple[Decision, ...]:
     """Said once, in the right place; the events do not come again."""
     route = next((r for item in reversed(turn.heard) if (r := turn.state.route_of(item)) is not None), None)
     if route is None:
+        return (Wait(reason="parked"),)
+    if not turn.spoken_to() and any(isinstance(item.fact, MessageReceived) for item in turn.heard):
         return (Wait(reason="parked"),)
     said = [item.fact.text for item in turn.heard if isinstance(item.fact, MessageReceived)]
     about = f" (“{said[-1][:80]}”)" if said else ""

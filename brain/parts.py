@@ -42,6 +42,11 @@ class Exchange(msgspec.Struct):
     rendered: list[Message] | None = None  # kept by the prompt, which renders each once
 
     @property
+    def is_aside(self) -> bool:
+        """No model could answer what was heard in it: none is shown it again."""
+        return self.decided.by == "parked"
+
+    @property
     def place(self) -> int:
         """In the order of our turns."""
         return self.after if self.origin else self.decided.turn

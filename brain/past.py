@@ -41,10 +41,15 @@ def rendered(exchange: Exchange, state: LaneState, zone: ZoneInfo) -> list[Messa
     if exchange.rendered is None:
         exchange.rendered = []
         if exchange.heard:
-            text = events_text(exchange.heard, state, zone)
+            text = _aside(exchange) if exchange.is_aside else events_text(exchange.heard, state, zone)
             exchange.rendered.append({"role": "user", "content": text})
         exchange.rendered += _decided(exchange, state, zone)
     return exchange.rendered
+
+
+def _aside(exchange: Exchange) -> str:
+    labels = dict.fromkeys(item.label for item in exchange.heard)
+    return "\n".join(f"[{label}, set aside: it could not be dealt with]" for label in labels)
 
 
 def _decided(exchange: Exchange, state: LaneState, zone: ZoneInfo) -> list[Message]:
@@ -96,7 +101,8 @@ def context(state: LaneState, heard: tuple[Heard, ...], zone: tzinfo) -> str:
     """What a new action is told of the conversation: the last lines, who asked, and where."""
     lines: list[str] = []
     for exchange in state.exchanges[-CONTEXT_LINES:]:
-        lines += [line(item, state, zone) for item in exchange.heard if isinstance(item.fact, MessageReceived)]
+        if not exchange.is_aside:
+            lines += [line(item, state, zone) for item in exchange.heard if isinstance(item.fact, MessageReceived)]
         lines += spoken(exchange, state)
     lines += [line(item, state, zone) for item in heard if isinstance(item.fact, MessageReceived)]
     return "\n".join(lines[-CONTEXT_LINES:])[-CONTEXT_CHARACTERS:]

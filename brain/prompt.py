@@ -47,13 +47,16 @@ class Frame:
 
     def __init__(self, assistant: str, contact: Contact, shared: bool = False, by_schema: bool = False) -> None:
         """`by_schema`: the model has no reliable tool calls, and answers by a JSON schema instead."""
-        self.contact = contact
+        self.contact, self.by_schema = contact, by_schema
         self.zone = ZoneInfo(contact.timezone)
-        self.by_schema = by_schema
-        place = SHARED if shared else _with(contact)
-        self.instructions = f"{INSTRUCTIONS.format(assistant=assistant)}\n\nYou are speaking with {place}"
-        if by_schema:
-            self.instructions = schema_kinds.system(assistant)
+        self._assistant, self._shared = assistant, shared
+
+    @property
+    def instructions(self) -> str:
+        if self.by_schema:
+            return schema_kinds.system(self._assistant)
+        place = SHARED if self._shared else _with(self.contact)
+        return f"{INSTRUCTIONS.format(assistant=self._assistant)}\n\nYou are speaking with {place}"
 
 
 def request(frame: Frame, turn: Turn, tools: tuple[Legal, ...], now: datetime, *, sees: bool = True) -> Request:

@@ -16,7 +16,7 @@ from brain.state import UTC, LaneState
 from brain.turn import Turn
 from gateway.addresses import Address
 from gateway.clock import Now
-from gateway.events import MessageReceived, Person
+from gateway.events import Person
 from gateway.record import Record
 
 SPENT = (
@@ -126,7 +126,7 @@ class Purse:
 
 def told(turn: Turn, until: datetime, zone: ZoneInfo) -> tuple[Decision, ...]:
     """Where they wrote, once a day; nothing where nobody waits for a reply."""
-    said = [item for item in turn.heard if isinstance(item.fact, MessageReceived)]
+    said = turn.spoken_to()
     if not said or turn.state.capped == day_of(until) or (route := turn.state.route_of(said[-1])) is None:
         return ()
     return (Speak(route=route, text=SPENT.format(until=until.astimezone(zone).strftime("%H:%M (%Z)"))),)

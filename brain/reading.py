@@ -4,8 +4,7 @@ A call that cannot be taken is refused with a reason that the model can use. A c
 understood as the call.
 """
 
-import re
-from collections.abc import Container
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,22 +12,25 @@ from brain import files
 from brain.addressing import react, requester, speak, whose_words
 from brain.arguments import Refusal, checked, time_of
 from brain.entries import Act, Decision, Remind, Speak, Steer, Unremind, Wait
+from brain.meant import found_in_text, tool_named
 from brain.past import beyond, context
 from brain.reminding import FARTHEST, LEAST_ALONE, MAX_OPEN
 from brain.rights import Rights
-from brain.tools import ABOUT, TEXT_OF, Legal, action_name
+from brain.telling import without_events
+from brain.tools import TEXT_OF, Legal, action_name
 from brain.turn import Turn
 from brain.working import ActionView
 from gateway.addresses import Route
 from gateway.events import Person
 from gateway.llm.model import Generation, RawCall
-from gateway.llm.written_calls import written_calls
-from gateway.record import Record
+from gateway.llm.written_calls import before_marks, has_marks
+from gateway.record import Record, encode
 
+DECIDED_BYTES = 240_000  # a turn's decisions are one entry
+REMINDER_CHARACTERS = 2_000
 LONGEST_WAIT = timedelta(days=30)
 BROKE_OFF = "it broke off at the length that an answer may have. Say it again, shorter and whole."
-_FENCED = re.compile(r"```(?:\w+)?\s*\{.*?\}\s*```|<tool_call>.*?</tool_call>", re.DOTALL)
-_STEERING = re.compile(rf"(?:{'|'.join(ABOUT)}|answer_clarification)(?:_\w+__a\d+\w*)?$|(?:act|recall|remind|react)$")
+HALF_A_CALL = "part of it was to be a call, and cannot be read. Call the tool itself; nothing of it was shown."
 
 
 class Read(Record, frozen=True, kw_only=True):
@@ -43,82 +45,93 @@ class Read(Record, frozen=True, kw_only=True):
     queries: tuple[tuple[int, str], ...] = ()
 
 
-def read(generation: Generation, tools: tuple[Legal, ...], turn: Turn, rights: Rights, now: datetime) -> Read:
-    """`rights` decide by whose words a call follows; `now` is in the person's zone."""
-    text, calls = generation.text.strip(), generation.calls
+def read(
+    generation: Generation,
+    tools: tuple[Legal, ...],
+    turn: Turn,
+    rights: Rights,
+    now: datetime,
+    before: Sequence[Decision] = (),
+    *,
+    last: bool = False,
+) -> Read:
+    """`rights` decide by whose words a call follows; `now` is in the person's zone. `before` are the decisions of this
+    turn so far, and `last` says that it is not asked again: its words are sent somewhere, then."""
+    text, calls = without_events(generation.text, turn), generation.calls
     by_name = {tool.name: tool for tool in tools}
+    text, written = found_in_text(text, by_name, whole=not generation.cut)
     if not calls:
-        text, calls = _written(text, by_name)
-    decisions: list[Decision] = []
-    results: list[str] = []
-    queries: list[tuple[int, str]] = []
-    refused = False
+        calls = written
+    elif has_marks(text):  # servers that read a call may leave it in the text as well
+        text = before_marks(text)
+    reading = _Reading(by_name, turn, rights, now, before)
     for call in calls:
-        try:
-            if (query := _query(call, by_name)) is not None:
-                queries.append((len(results), query))
-                results.append("")
-                continue
-            decision = _decision(call, by_name, turn, rights, now)
-            _check_room(decision, decisions, turn)
-        except Refusal as why:
-            results.append(f"Not done: {why}")
-            refused = True
-        else:
-            decisions.append(decision)
-            results.append("Done.")
-    if text and not queries and not any(isinstance(decision, Speak | Wait) for decision in decisions):
-        try:
-            decisions.insert(0, _said(text, generation, turn))
-        except Refusal as why:
-            results.append(f"Not sent: {why}")
-            refused = True
+        reading.take(call)
+    if text and not reading.queries and not any(isinstance(one, Speak | Wait) for one in reading.decisions):
+        reading.say(text, generation, anywhere=last)
     return Read(
-        decisions=tuple(decisions),
+        decisions=tuple(reading.decisions),
         calls=calls,
-        results=tuple(results),
-        refused=refused,
-        queries=tuple(queries),
+        results=tuple(reading.results),
+        refused=reading.refused,
+        queries=tuple(reading.queries),
     )
 
 
-def _said(text: str, generation: Generation, turn: Turn) -> Speak:
+class _Reading:
+    """What was read so far of one answer."""
+
+    def __init__(
+        self, by_name: dict[str, Legal], turn: Turn, rights: Rights, now: datetime, before: Sequence[Decision]
+    ) -> None:
+        self._by_name, self._turn, self._rights, self._now, self._before = by_name, turn, rights, now, before
+        self.decisions: list[Decision] = []
+        self.results: list[str] = []
+        self.queries: list[tuple[int, str]] = []
+        self.refused = False
+
+    def take(self, call: RawCall) -> None:
+        try:
+            if (query := _query(call, self._by_name)) is not None:
+                self.queries.append((len(self.results), query))
+                self.results.append("")
+                return
+            decision = _decision(call, self._by_name, self._turn, self._rights, self._now)
+            _check_room(decision, [*self._before, *self.decisions], self._turn)
+        except Refusal as why:
+            self.results.append(f"Not done: {why}")
+            self.refused = True
+        else:
+            self.decisions.append(decision)
+            self.results.append("Done.")
+
+    def say(self, text: str, generation: Generation, *, anywhere: bool) -> None:
+        try:
+            spoken = _said(text, generation, self._turn, anywhere=anywhere)
+            _check_room(spoken, [*self._before, *self.decisions], self._turn)
+            self.decisions.insert(0, spoken)
+        except Refusal as why:
+            self.results.append(f"Not sent: {why}")
+            self.refused = True
+
+
+def _said(text: str, generation: Generation, turn: Turn, *, anywhere: bool) -> Speak:
     """In plain words, beside calls or alone."""
     if generation.cut and not generation.calls:
         raise Refusal(BROKE_OFF)
-    return speak(text, {}, turn)
-
-
-def _written(text: str, by_name: dict[str, Legal]) -> tuple[str, tuple[RawCall, ...]]:
-    """What is said, and the calls that stand in the text: as all of it, or fenced off from what is said. A call of what
-    is no tool now is one too, to be refused and not shown."""
-    if whole := written_calls(text, _Callable(by_name)):
-        return "", whole
-    calls: list[RawCall] = []
-    for found in _FENCED.finditer(text):
-        calls += written_calls(found[0], by_name)
-    rest = _FENCED.sub(lambda found: "" if written_calls(found[0], by_name) else found[0], text)
-    return rest.strip(), tuple(calls)
-
-
-class _Callable(Container[str]):
-    """The names of tools, now or at another time."""
-
-    def __init__(self, now: Container[str]) -> None:
-        self._now = now
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._now or (isinstance(name, str) and _STEERING.match(name) is not None)
+    if has_marks(text):
+        raise Refusal(HALF_A_CALL)
+    return speak(text, {}, turn, anywhere=anywhere)
 
 
 def _query(call: RawCall, by_name: dict[str, Legal]) -> str | None:
     """What is to be looked up, before there is anything to say about it; None for any other call."""
-    tool = by_name.get(call.name)
+    tool = tool_named(call.name, by_name)
     return str(checked(call, tool)["query"]) if tool is not None and tool.kind == "recall" else None
 
 
 def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, rights: Rights, now: datetime) -> Decision:
-    tool = by_name.get(call.name)
+    tool = tool_named(call.name, by_name)
     if tool is None:
         raise Refusal(f"there is no tool {call.name} now. There are: {', '.join(by_name)}")
     arguments = checked(call, tool)
@@ -178,12 +191,16 @@ def _remind(
     text, at = arguments.get("text"), time_of(arguments, "at", now, FARTHEST)
     if not text or at is None:
         raise Refusal("remind needs text and at")
+    if len(text) > REMINDER_CHARACTERS:
+        raise Refusal(f"text of a reminder has at most {REMINDER_CHARACTERS:,} characters")
     if words is None and at < now + LEAST_ALONE:
         raise Refusal("nobody has written in this turn: at must be an hour from now at least")
     return Remind(text=text, at=at, by=by, route=route)
 
 
 def _check_room(decision: Decision, others: list[Decision], turn: Turn) -> None:
+    if len(encode([decision, *others])) > DECIDED_BYTES and decision not in others:
+        raise Refusal("that is too much for one turn: make it shorter, or leave it to a worker that writes a file")
     made = sum(isinstance(one, Remind) for one in others)
     if isinstance(decision, Remind) and len(turn.state.reminders) + made >= MAX_OPEN:
         raise Refusal(f"{MAX_OPEN} reminders are open, more are not kept: cancel one first")

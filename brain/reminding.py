@@ -85,7 +85,7 @@ async def keep_time(journal: "Journal[LaneState]", now: Now) -> None:
     while True:
         due = next_due(await journal.until(lambda state: next_due(state) is not None))
         assert due is not None
-        replaced = asyncio.create_task(journal.until(partial(_has_other, due)))
+        replaced = journal.when(partial(_has_other, due))
         seconds = max(0.0, (due.until - now()).total_seconds())
         await asyncio.wait({replaced}, timeout=min(seconds, LONGEST_SLEEP_SECONDS))
         replaced.cancel()

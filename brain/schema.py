@@ -47,13 +47,10 @@ def doubted(generation: Generation, asked: Request, turn: Turn, tools: tuple[Leg
     then it is to ask the person which. None where it was sure, or the server does not tell."""
     decided = items(turn)
     try:
-        values = _values(generation, decided)
-        options = [_options(item, turn, tools) for item in decided]
-        named = [(value, can) for value, can in zip(values, options, strict=True) if "work" in value]
-        likely = iter(chances(generation, [_possible(value, can) for value, can in named]))
+        values, likely = _values(generation, decided), iter(chances(generation))
         asking = [
-            _asking(value, next(likely) if "work" in value else 1.0, can)
-            for value, can in zip(values, options, strict=True)
+            _asking(value, next(likely) if "work" in value else 1.0, _options(item, turn, tools))
+            for item, value in zip(decided, values, strict=True)
         ]
     except (ValueError, KeyError, TypeError, StopIteration):
         return None
@@ -129,10 +126,6 @@ def _work(tools: Sequence[Legal], turn: Turn) -> dict[str, Legal]:
             if tool.action == action.key or action.label in tool.choices.get("action", ()):
                 found.setdefault(names[action.key], tool)
     return found
-
-
-def _possible(value: dict[str, Any], options: Sequence[Option]) -> list[str]:
-    return [work for one in options if one.kind == value["kind"] for work in one.work]
 
 
 def _asking(value: dict[str, Any], likely: float, options: Sequence[Option]) -> Option | None:

@@ -176,7 +176,8 @@ def _said_before(turn: Turn) -> str:
     if state.summary is not None:
         lines.append(f"Long ago: {indented(state.summary.text)}")
     for exchange in state.exchanges[first:]:
-        lines += [f"{_head(item, turn)}: {indented(_words(item, turn))}" for item in exchange.heard]
+        heard = () if exchange.is_aside else exchange.heard
+        lines += [f"{_head(item, turn)}: {indented(_words(item, turn))}" for item in heard]
         lines += [f"{DESK}: {indented(one.text)}" for one in exchange.decided.decisions if isinstance(one, Speak)]
     lines += [f"{_head(item, turn)}: {indented(_words(item, turn))}" for item in state.overheard]
     return "\n".join(["Said before:", *lines]) if lines else ""

@@ -96,7 +96,7 @@ def _oldest(state: LaneState) -> Sequence[Exchange]:
 
 
 def _lines(exchange: Exchange, state: LaneState, frame: prompt.Frame) -> Iterator[str]:
-    if exchange.heard:
+    if exchange.heard and not exchange.is_aside:
         yield events_text(exchange.heard, state, frame.zone)
     yield from past.spoken(exchange, state)
     for decision in exchange.decided.decisions:

@@ -3,6 +3,7 @@
 Lines that people's texts bring are indented, so that no text from outside can look like an event.
 """
 
+import re
 from datetime import tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,7 +11,8 @@ from zoneinfo import ZoneInfo
 from brain import files
 from brain.parts import Heard
 from brain.quoting import TEXT_SHOWN, indented, one_line, shortened
-from brain.state import LaneState
+from brain.state import UTC, LaneState
+from brain.turn import Turn
 from gateway.events import (
     ActionAnswered,
     ActionChanged,
@@ -35,6 +37,13 @@ PASTE_SECONDS = 3.0
 BEFORE_SHOWN = 300
 EVENTS_CHARACTERS = 60_000  # of one turn
 TEXT_LEAST = 300
+_SEEN = re.compile(
+    r"[^\s\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\u2800\u3164\ufe0f\ufeff\uffa0]"
+)
+_BARE = re.compile(r"\s*\[m\d+\]:?\s*")
+_EVENT = re.compile(
+    r"^[ \t]*(?:(?P<head>\[(?:m\d+|[ae]\w+ \S+ [a-z][^\]\n·]*?)) · [^\]\n]*\]:?[ \t]*|\(State at )", re.MULTILINE
+)
 
 
 def events_text(heard: list[Heard] | tuple[Heard, ...], state: LaneState, zone: ZoneInfo) -> str:
@@ -51,6 +60,21 @@ def events_text(heard: list[Heard] | tuple[Heard, ...], state: LaneState, zone: 
     if sum(min(len(text), TEXT_SHOWN) for text in texts) > EVENTS_CHARACTERS:
         bound = max(TEXT_LEAST, EVENTS_CHARACTERS // len(texts))
     return "\n".join(line(paste[0], state, zone, _joined(paste), bound) for paste in pastes)
+
+
+def without_events(said: str, turn: Turn) -> str:
+    """What a model says, without the lines of this kind that it has imitated: not the headings of what did happen, and
+    nothing from where it makes up what happens next. Empty where there is nothing to be seen."""
+    if bare := _BARE.match(said):
+        said = said[bare.end() :]
+    imitated = list(_EVENT.finditer(said))
+    if imitated:
+        state = turn.state
+        happened = [*state.overheard, *turn.heard, *(item for one in state.exchanges for item in one.heard)]
+        heads = {line(item, state, UTC).partition(" · ")[0] for item in happened}
+        said = said[: next((one.start() for one in imitated if one["head"] not in heads), len(said))]
+        said = _EVENT.sub("", said)
+    return said.strip() if _SEEN.search(said) else ""
 
 
 def _is_one_voice(before: Heard, after: Heard) -> bool:

@@ -31,10 +31,15 @@ class Turn(msgspec.Struct, frozen=True):
 
     def view(self, action: ActionView) -> msgspec.Raw:
         """For the journal, of an action that it does not know."""
-        return NOT_NEEDED if action.key in self.state.actions else msgspec.Raw(encode(action))
+        return NOT_NEEDED if action.key in self.state.actions else msgspec.Raw(encode(action.carried()))
 
     def by_label(self, label: str) -> ActionView | None:
         return next((one for one in [*self.in_flight(), *self.completed()] if one.label == label), None)
+
+    def spoken_to(self) -> list[Heard]:
+        """The messages whose authors wait for an answer: not what is only overheard in a place."""
+        said = [(item, item.fact) for item in self.heard if isinstance(item.fact, MessageReceived)]
+        return [item for item, fact in said if fact.private or fact.addressed]
 
     def askers(self) -> list[Person]:
         """Whose words the turn follows: the authors of its messages, else who asked for the actions and reminders."""

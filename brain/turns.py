@@ -7,12 +7,13 @@ import asyncio
 from contextlib import suppress
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from brain import changes, opening, outage
 from brain.by_code import ByCode
 from brain.entries import Decided, Held, Recalled, Spent, Wait
 from brain.generating import Made, generate
-from brain.hold import quiet_in_seconds
+from brain.hold import Voice, quiet_in_seconds, voice_of
 from brain.means import Means
 from brain.parts import Heard
 from brain.purse import told
@@ -28,43 +29,44 @@ from gateway.llm.model import ModelError, Usage
 
 MAX_UNCLEAN = 3  # ownings that did not end cleanly while the same event was undecided: then it is set aside
 MAX_EVENTS = 100  # in one turn
-MAX_TURNS_ALONE = 20  # since a person last wrote: ends cycles of notices and interjections
+MAX_TURNS_ALONE = 20  # since a person last wrote: beyond that code tells results, and no model steers in a circle
 
 
 class Turns:
     def __init__(self, journal: Journal[LaneState], means: Means, by_code: ByCode) -> None:
         self._journal, self._means, self._by_code = journal, means, by_code
-        self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock; not needed after a restart
+        self._arrived: dict[str, float] = {}  # of undecided messages, on the loop's clock
+        self._before: dict[Voice, float] = {}  # of those that are decided, when each voice said its last
         self._outage_pause_seconds = means.pace.outage_seconds
 
     def arrives(self, message: MessageReceived) -> None:
         self._arrived[message.identity] = asyncio.get_running_loop().time()
 
     def resume(self) -> None:
-        """As if what is undecided had come now: more of an album may be on its way."""
+        """As if what is undecided had come now: more of an album, or of a paste, may be on its way."""
         for item in self._journal.state.undecided:
-            if isinstance(item.fact, MessageReceived) and item.fact.album is not None:
+            if isinstance(item.fact, MessageReceived):
                 self.arrives(item.fact)
 
     async def run(self) -> None:
         """For ever."""
         while True:
             state = await self._opened()
-            turn = self._means.turn_on(events(state), state)
+            turn = self._next(state)
             if state.crashes >= MAX_UNCLEAN and not state.outage:
                 why = f"set aside after {state.crashes} unclean ends"
                 self._means.operator(f"{state.conversation}: {why}: {[identity_of(h.fact) for h in turn.heard]}")
                 await self._by_code.commit("parked", turn.heard, outage.parked(turn), why)
             elif state.turns_alone >= MAX_TURNS_ALONE:
                 wait = Wait(reason=f"{MAX_TURNS_ALONE} turns since anybody wrote")
-                await self._by_code.commit("budget", turn.heard, (wait,))
+                await self._by_code.commit("budget", turn.heard, outage.as_it_is(turn) or (wait,))
             elif opening.is_a_step_by_mail(turn.heard, state):
                 wait = Wait(reason="progress of work asked for by mail is not sent step by step")
                 await self._by_code.commit("control", turn.heard, (wait,))
             elif self._means.purse.is_over(turn.askers()):
                 await self._bear_cap(turn)
             else:
-                await self._turn()
+                await self._turn(turn)
 
     # --- when one opens ----------------------------------------------------------------------------------------------
 
@@ -90,15 +92,20 @@ class Turns:
         now, means = self._means.now(), self._means
         return (opening.opens_at(events(state), state, means.frame.contact, now, means.pace) - now).total_seconds()
 
+    def _next(self, state: LaneState) -> Turn:
+        """What is to be decided on next: of several people, those whose budget is used up wait, and nobody for them."""
+        heard, over = events(state), self._means.purse.is_over
+        free = tuple(item for item in heard if not over(Turn(heard=(item,), state=state).askers()))
+        return self._means.turn_on(free or heard, state)
+
     # --- how it is made ----------------------------------------------------------------------------------------------
 
-    async def _turn(self) -> None:
+    async def _turn(self, turn: Turn) -> None:
         deadline = asyncio.get_running_loop().time() + self._means.pace.turn_seconds
+        restarts = 0
         try:
-            restarts = 0
-            while _has_events(self._journal.state):  # what it was about may have been taken back
+            while turn.heard and not self._means.purse.is_over(turn.askers()):  # else taken back, or a cap meanwhile
                 last = restarts >= self._means.pace.max_restarts or asyncio.get_running_loop().time() > deadline
-                turn = self._means.turn_on(events(self._journal.state), self._journal.state)
                 interrupts = turn.state.interrupts
                 self._means.shows.typing(turn.heard, True)
                 made = await (self._make(turn) if last else self._make_unless_interrupted(turn, interrupts))
@@ -106,9 +113,13 @@ class Turns:
                     self._outage_pause_seconds = self._means.pace.outage_seconds
                     return
                 restarts += not changes.goes_on_only(turn.heard, self._journal.state)
+                turn = self._next(self._journal.state)
         except ModelError as error:
             self._means.shows.typing((), False)
-            await self._bear(error)
+            if error.kind in outage.SET_ASIDE:
+                await self._set_aside(turn, error)
+            else:
+                await self._bear(error)
         finally:
             self._means.shows.typing((), False)
 
@@ -123,25 +134,29 @@ class Turns:
         return await look_up(self._means.recall, state, query, self._means.frame.zone, self._means.operator)
 
     async def _make_unless_interrupted(self, turn: Turn, interrupts: int) -> Made | None:
-        work = asyncio.create_task(self._make_and_hold(turn))
+        work: asyncio.Future[Any] = asyncio.create_task(self._make_and_hold(turn))
         newer = self._newer_than(interrupts)
         try:
             await asyncio.wait({work, newer}, return_when=asyncio.FIRST_COMPLETED)
             return work.result() if work.done() else None
         finally:
-            work.cancel()
             newer.cancel()
-            await asyncio.gather(work, newer, return_exceptions=True)
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
 
     async def _make_and_hold(self, turn: Turn) -> Made:
         made = await self._make(turn)
         now = asyncio.get_running_loop().time()
-        if (seconds := quiet_in_seconds(turn.heard, self._arrived, now, self._means.pace)) > 0:
-            await asyncio.sleep(seconds)
+        if (seconds := quiet_in_seconds(turn.heard, self._arrived, self._before, now, self._means.pace)) > 0:
+            try:
+                await asyncio.sleep(seconds)
+            except asyncio.CancelledError:
+                self.spent(made.model, made.usage, charged=_charged(turn))
+                raise
         return made
 
-    def _newer_than(self, interrupts: int) -> "asyncio.Task[LaneState]":
-        return asyncio.create_task(self._journal.until(lambda state: state.interrupts > interrupts))
+    def _newer_than(self, interrupts: int) -> asyncio.Future[None]:
+        return self._journal.when(lambda state: state.interrupts > interrupts)
 
     async def _commit(self, turn: Turn, made: Made, interrupts: int | None) -> bool:
         """`interrupts` is what they were when the prompt was built; None commits whatever came since."""
@@ -166,12 +181,18 @@ class Turns:
         if decided is None:
             self.spent(made.model, made.usage, charged=_charged(turn))
             return False
-        for item in turn.heard:
-            self._arrived.pop(identity_of(item.fact), None)
+        self._forget_arrivals(turn)
         if made.usage.usd is None:
             self._means.purse.unpriced(made.model)
         self._means.shows.decided(turn.heard, decided)
         return True
+
+    def _forget_arrivals(self, turn: Turn) -> None:
+        now, burst = asyncio.get_running_loop().time(), self._means.pace.burst_seconds
+        self._before = {voice: at for voice, at in self._before.items() if now - at <= burst}
+        for item in turn.heard:
+            if isinstance(item.fact, MessageReceived) and (at := self._arrived.pop(item.fact.identity, None)):
+                self._before[voice_of(item.fact)] = at
 
     def spent(self, model: str, usage: Usage, charged: Address | None = None) -> None:
         """What was generated for nothing is gone but for its cost."""
@@ -191,9 +212,16 @@ class Turns:
         if not state.outage and (spoken := outage.line(error, Turn(heard=heard, state=state))) is not None:
             await self._by_code.commit("outage", heard, (spoken,), error.for_operator)
         newer = self._newer_than(self._journal.state.interrupts)
-        await asyncio.wait({newer}, timeout=self._outage_pause_seconds)
+        await asyncio.wait({newer}, timeout=max(self._outage_pause_seconds, error.retry_after_seconds or 0.0))
         newer.cancel()
         self._outage_pause_seconds = min(self._outage_pause_seconds * 2, self._means.pace.longest_outage_seconds)
+
+    async def _set_aside(self, turn: Turn, error: ModelError) -> None:
+        """What this model will never answer may not stand in the way of all that is said after it."""
+        state = self._journal.state
+        self._means.operator(f"{self._means.frame.contact.name} ({state.conversation}): {error.for_operator}")
+        spoken = outage.nothing_came(turn, outage.SET_ASIDE[error.kind])
+        await self._by_code.commit("parked", turn.heard, spoken, error.for_operator)
 
     async def _tell_reminders(self, why: str) -> None:
         for item, spoken in outage.reminders(events(self._journal.state)):

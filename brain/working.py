@@ -23,6 +23,8 @@ from gateway.events import (
 )
 
 COMPLETED_KEPT = 20
+ABOUT_KEPT = 4_000
+LAST_CARRIED = 500
 IDLE: tuple[Phase, ...] = ("awaiting_input", "hibernated")
 
 
@@ -60,6 +62,10 @@ class ActionView(msgspec.Struct):
     @property
     def in_flight(self) -> bool:
         return self.phase in IN_FLIGHT
+
+    def carried(self) -> "ActionView":
+        """As it is written into another conversation's journal."""
+        return msgspec.structs.replace(self, last=self.last[:LAST_CARRIED])
 
     def note(self, fact: ActionFact) -> None:
         match fact:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from frontdesk.people import people
-from gateway import views
+from gateway import looking, views
 from gateway.settings import Settings
 
 NOBODY = "(nobody in particular)"
@@ -43,7 +43,7 @@ def lines(settings: Settings, days: int, today: date) -> list[str]:
 def _lines(settings: Settings, store: Path, since: date) -> Iterator[str]:
     names = {str(address): person.name for person in people(settings) for address in person.addresses}
     by_day: dict[str, dict[str, Cost]] = defaultdict(lambda: defaultdict(Cost))
-    for row in views.costs(views.path_of(store), since.isoformat()):
+    for row in looking.costs(views.path_of(store), since.isoformat()):
         who = names.get(row["who"], row["who"]) or NOBODY
         by_day[row["day"]][who].add(row)
         by_day[row["day"]][""].add(row)

@@ -80,6 +80,13 @@ async def serve(
     )
     for line in banner(settings, choice):
         print(line, file=sys.stderr)  # noqa: T201 - before anything else, for whoever starts it
+    try:
+        await _until_stopped(app)
+    finally:
+        await models.close()
+
+
+async def _until_stopped(app: App) -> None:
     running = asyncio.create_task(app.run())
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, running.cancel)
@@ -89,8 +96,6 @@ async def serve(
         return
     except (BrokerUnusable, CannotServe) as error:
         raise CannotStart(str(error)) from error
-    finally:
-        await models.close()
 
 
 def banner(settings: Settings, choice: Choice) -> list[str]:

@@ -8,7 +8,7 @@ holder stops. Now and then the writer adds a snapshot of the fold (`gateway.snap
 
 import asyncio
 import contextlib
-import uuid
+import secrets
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Generic
@@ -83,7 +83,7 @@ class Journal(Generic[S]):
         Raises Deposed, Undecodable.
         """
         for pause in _pauses():
-            nonce = uuid.uuid4().hex
+            nonce = secrets.token_hex(16)
             try:
                 await self._catch_up(nonce, owning=True)
                 self._guard.check()
@@ -120,7 +120,7 @@ class Journal(Generic[S]):
         """
         try:
             await self._catch_up("")
-            await self._append(uuid.uuid4().hex, Released())
+            await self._append(secrets.token_hex(16), Released())
         except (Stale, Unconfirmed, Deposed):
             return False
         return True
@@ -137,15 +137,19 @@ class Journal(Generic[S]):
         return await future
 
     async def until(self, ready: Callable[[S], Any]) -> S:
-        """`ready` is asked now and at each entry. It only looks, and does not raise: it runs in the writer."""
         while not ready(self.state):
-            folded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting[folded] = ready
-            try:
-                await folded
-            finally:
-                del self._waiting[folded]
+            await self.when(ready)
         return self.state
+
+    def when(self, ready: Callable[[S], Any]) -> asyncio.Future[None]:
+        """Done once `ready` holds, which is asked now and at each entry: it only looks, and does not raise, as it runs
+        in the writer. Who waits no longer cancels it."""
+        folded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if ready(self.state):
+            folded.set_result(None)
+        else:
+            self._waiting[folded] = ready
+        return folded
 
     # --- the writer --------------------------------------------------------------------------------------------------
 
@@ -168,7 +172,7 @@ class Journal(Generic[S]):
 
     async def _write(self, entry: Any) -> None:
         """An append that did not arrive is repeated with the same fence: of its copies one can land."""
-        nonce, tail = uuid.uuid4().hex, self._tail
+        nonce, tail = secrets.token_hex(16), self._tail
         for pause in _pauses():
             try:
                 await self._append(nonce, entry)
@@ -208,8 +212,11 @@ class Journal(Generic[S]):
     def _fold(self, sequence: int, entry: Any, size_bytes: int) -> None:
         self._tail = sequence
         self._folding.take(sequence, entry, size_bytes)
-        for folded, ready in self._waiting.items():
-            if not folded.done() and ready(self.state):
+        for folded, ready in list(self._waiting.items()):
+            if folded.cancelled():
+                del self._waiting[folded]
+            elif ready(self.state):
+                del self._waiting[folded]
                 folded.set_result(None)
 
     # --- snapshots ---------------------------------------------------------------------------------------------------

@@ -2,13 +2,13 @@
 
 Everything here can be made anew from the journals (`rebuilt`), but for rows whose entries a snapshot has replaced:
 those are carried over. Times and ids are text, byte for byte what the platform gave. Used from one thread, never the
-event loop's; the journals do not wait for it.
+event loop's; the journals do not wait for it. Who looks at them does so through `gateway.looking`.
 """
 
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -249,70 +249,3 @@ class ViewsFile:
 
     def _failed(self, error: Exception) -> ViewsFailed:
         return ViewsFailed(f"{mend(self._path, error)} Or delete it and run `frontdesk rebuild`.")
-
-
-# --- looking ---------------------------------------------------------------------------------------------------------
-
-
-def messages(path: Path, conversation: str, before: int) -> list[dict[str, Any]]:
-    """Of one conversation, those whose entry lies before that sequence. Only reads. Raises ViewsFailed."""
-    sql = "select * from messages where conversation = ? and sequence < ? order by sequence, number"
-    return _read(path, sql, (conversation, before))
-
-
-def ids_of(path: Path, conversation: str, who: str) -> list[str]:
-    """Of what an address said in a conversation. Only reads. Raises ViewsFailed."""
-    return [
-        row["id"]
-        for row in _read(path, "select id from messages where conversation = ? and who = ?", (conversation, who))
-    ]
-
-
-def _read(path: Path, sql: str, values: Sequence[Any]) -> list[dict[str, Any]]:
-    if not path.exists():
-        raise ViewsFailed(f"{path} is not there yet: start the gateway once, or run `frontdesk rebuild`.")
-    try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as db:
-            db.row_factory = sqlite3.Row
-            return [dict(row) for row in db.execute(sql, values)]
-    except sqlite3.Error as error:
-        raise ViewsFailed(mend(path, error)) from error
-
-
-def search(
-    path: Path, words: str, *, conversation: str | None, limit: int, loosely: bool = False
-) -> list[dict[str, Any]]:
-    """Messages with all of these words, the best first; `loosely`: with any word that begins like one of them. Only
-    reads. Raises ViewsFailed."""
-    terms = ['"{}"'.format(word.replace('"', '""')) for word in words.split()]
-    if not (quoted := " OR ".join(f"{term}*" for term in terms) if loosely else " ".join(terms)):
-        return []
-    from sqlite_utils import Database
-
-    if not path.exists():
-        raise ViewsFailed(f"{path} is not there yet: start the gateway once, or run `frontdesk rebuild`.")
-    try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as db:
-            where = "conversation = :conversation" if conversation is not None else None
-            asked = {"conversation": conversation} if conversation is not None else None
-            found = Database(db).table("messages").search(quoted, where=where, where_args=asked, limit=limit)
-            return [dict(row) for row in found]
-    except sqlite3.Error as error:
-        raise ViewsFailed(mend(path, error)) from error
-
-
-COSTS = """
-    select substr(costs.at, 1, 10) as day, coalesce(nullif(costs.who, ''), actions.who, '') as who,
-           costs.action != '' as work, count(*) as calls, sum(costs.prompt_tokens) as prompt_tokens,
-           sum(costs.completion_tokens) as completion_tokens, coalesce(sum(costs.usd), 0.0) as usd,
-           sum(costs.usd is null) as unpriced
-    from costs left join actions on actions.id = case instr(costs.action, '--')
-        when 0 then costs.action else substr(costs.action, 1, instr(costs.action, '--') - 1) end
-    where costs.at >= ? or costs.at = ''
-    group by day, coalesce(nullif(costs.who, ''), actions.who, ''), work order by day desc, usd desc
-"""
-
-
-def costs(path: Path, since: str) -> list[dict[str, Any]]:
-    """By day, address and whether it was work, from that day on, and what has no time. Raises ViewsFailed."""
-    return _read(path, COSTS, (since,))

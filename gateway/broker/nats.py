@@ -16,11 +16,11 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig
 from nats.js.errors import APIError, NotFoundError
-from nats.js.object_store import ObjectStore
 
 from gateway.addresses import journal_key
 from gateway.broker import nats_streams as streams
-from gateway.broker.nats_calls import CALL_SECONDS, LOST, ask
+from gateway.broker.nats_blobs import NatsBlobs
+from gateway.broker.nats_calls import CALL_SECONDS, LOST, ask, overwrite
 from gateway.broker.nats_connection import CONNECT_SECONDS, Connection
 from gateway.broker.nats_consumers import Consumer, NatsDelivery
 from gateway.broker.nats_leases import NEW_LAST, Bucket, NatsLease
@@ -40,7 +40,6 @@ from gateway.broker.signals import Signals
 ACK_WAIT_SECONDS = 2.0
 MANY = 64  # outstanding deliveries of `consume_many`
 SINGLE_READS = 3  # a short tail is fetched entry by entry, without a consumer
-BLOB_SECONDS = 60.0
 SIGNALS = 1000  # not yet on their way; more are lost
 OLDEST_SERVER = (2, 11)  # times to live of single messages
 
@@ -53,6 +52,7 @@ class JetStreamBroker:
         connection.on_back = self._connected_again
         self._ack_wait_seconds, self._window = ack_wait_seconds, window
         self._js: JetStreamContext = self._client.jetstream(timeout=CALL_SECONDS)
+        self._blobs = NatsBlobs(self._client, self._js, prefix)
         self._bucket = Bucket(self._js, f"{prefix}-leases", self._replay)
         self._pulls: set[Pull] = set()
         self._consumers: dict[str, Consumer] = {}
@@ -97,7 +97,6 @@ class JetStreamBroker:
         except (Unconfirmed, APIError) as error:
             mend = 'start it with "-js", or with a jetstream block in its configuration'
             raise BrokerUnusable(f"{url}: JetStream cannot be used there ({error}): {mend}.") from error
-        self._blobs = ObjectStore(f"{self._prefix}-blobs", f"OBJ_{self._prefix}-blobs", self._js)
         await self._client.subscribe(f"{self._prefix}.live.>", cb=self._heard)
         await self._client.flush()
 
@@ -248,45 +247,22 @@ class JetStreamBroker:
     # --- blobs -------------------------------------------------------------------------------------------------------
 
     async def put_blob(self, data: bytes) -> str:
-        digest = hashlib.sha256(data).hexdigest()
-        try:
-            await ask(self._blobs.get_info(digest), digest)
-        except NotFoundError:
-            await ask(self._blobs.put(digest, data), digest)
-        return digest
+        return await self._blobs.put(data)
 
     async def get_blob(self, digest: str) -> bytes:
-        try:
-            return (await ask(asyncio.wait_for(self._blobs.get(digest), BLOB_SECONDS), digest)).data or b""
-        except NotFoundError:
-            raise LookupError(f"there is no blob {digest}") from None
+        return await self._blobs.get(digest)
 
     async def blobs(self) -> list[str]:
-        try:
-            return [info.name for info in await ask(self._blobs.list(ignore_deletes=True), "blobs") if info.name]
-        except NotFoundError:
-            return []
+        return await self._blobs.all()
 
     async def forget_blob(self, digest: str) -> None:
-        stream = f"OBJ_{self._prefix}-blobs"
-        try:
-            info = await ask(self._blobs.get_info(digest), digest)
-        except NotFoundError:
-            return
-        for piece in await self._replay(stream, f"$O.{self._prefix}-blobs.C.{info.nuid}"):
-            await self._overwrite(stream, piece.metadata.sequence.stream)
-        await ask(self._blobs.delete(digest), digest)
+        await self._blobs.forget(digest)
 
     # --- erasure -----------------------------------------------------------------------------------------------------
 
     async def erase(self, stored: Stored) -> None:
         """For what a person said: it is gone, and its place on the disk is overwritten. Raises Unconfirmed."""
-        await self._overwrite(self._stream(stored.subject), stored.sequence)
-
-    async def _overwrite(self, stream: str, sequence: int) -> None:
-        """As `no_erase` is not asked for, the server puts random bytes in its place."""
-        with suppress(NotFoundError):
-            await ask(self._js.delete_msg(stream, sequence), stream)
+        await overwrite(self._js, self._stream(stored.subject), stored.sequence)
 
     async def taken_through(self, family: str) -> dict[str, int]:
         """Of each pattern of that family that somebody consumes: up to where all is acknowledged."""

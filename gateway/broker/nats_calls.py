@@ -6,10 +6,12 @@ ours ever waits inside nats-py: each call is a task of its own, and messages com
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import nats.errors
 import nats.js.errors
+from nats.js import JetStreamContext
 
 from gateway.broker.protocol import Stale, Unconfirmed
 
@@ -51,3 +53,9 @@ async def ask(call: Coroutine[Any, Any, T], about: str) -> T:
         if error.err_code in WRONG_LAST_SEQUENCE:
             raise Stale(f"{about}: {error.description}") from error
         raise
+
+
+async def overwrite(js: JetStreamContext, stream: str, sequence: int) -> None:
+    """For what is to be erased: as `no_erase` is not asked for, the server puts random bytes in its place."""
+    with suppress(nats.js.errors.NotFoundError):
+        await ask(js.delete_msg(stream, sequence), stream)

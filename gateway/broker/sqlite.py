@@ -42,7 +42,7 @@ class SqliteBroker:
         self._path = path
         self._lock = locked(path)
         self._loop = asyncio.get_running_loop()
-        self._grown = asyncio.Event()
+        self._waiting: dict[asyncio.Future[int], str] = {}  # for the next entry, of that subject
         self._recent: deque[Stored] = deque()
         self._recent_bytes = 0
         self._held: dict[str, SqliteLease] = {}
@@ -51,8 +51,7 @@ class SqliteBroker:
         self._cursors: dict[str, int] = {}  # as acknowledged here; perhaps not yet on the disk
         try:
             db = opened(path)
-            (self._newest,) = db.execute("select coalesce(max(seq), 0) from entry").fetchone()
-            self._recent_after = self._newest
+            (self._recent_after,) = db.execute("select coalesce(max(seq), 0) from entry").fetchone()
         except (StoreUnusable, sqlite3.Error) as error:
             self._lock.close()
             raise error if isinstance(error, StoreUnusable) else StoreUnusable(mend(path, error)) from error
@@ -66,12 +65,15 @@ class SqliteBroker:
         for outcome in outcomes:
             if isinstance(outcome, Stored):
                 self._remember(outcome)
-        self._grown.set()
-        self._grown = asyncio.Event()
+                self._wake(outcome)
+
+    def _wake(self, stored: Stored) -> None:
+        for grown, pattern in self._waiting.items():
+            if not grown.done() and _matches(pattern, stored.subject):
+                grown.set_result(stored.sequence)
 
     def _remember(self, stored: Stored) -> None:
         """The newest entries stay in memory: whoever follows closely reads no disk."""
-        self._newest = stored.sequence
         self._recent.append(stored)
         self._recent_bytes += len(stored.data)
         while len(self._recent) > RECENT_ENTRIES or self._recent_bytes > RECENT_BYTES:
@@ -151,17 +153,19 @@ class SqliteBroker:
     async def consume(self, subject: str, durable: str) -> AsyncIterator["SqliteDelivery"]:
         after = self._cursors.get(durable, 0) or await self._loop.run_in_executor(self._reader, self._cursor, durable)
         while True:
-            grown, newest = self._grown, self._newest
-            found = await self._after(subject, after, READ_AT_ONCE)
+            grown: asyncio.Future[int] = self._loop.create_future()
+            self._waiting[grown] = subject
+            try:
+                found = await self._after(subject, after, READ_AT_ONCE)
+                if not found:
+                    after = await grown - 1  # nothing of ours up to there
+            finally:
+                del self._waiting[grown]
             for stored in found:
                 delivery = SqliteDelivery(self, durable, stored)
                 while not delivery.acked:
                     yield delivery
                 after = stored.sequence
-            if len(found) < READ_AT_ONCE:
-                after = max(after, newest)  # nothing of ours up to there: a quiet subject stays close to the end
-            if not found:
-                await grown.wait()
 
     def _cursor(self, durable: str) -> int:
         row = self._read_db.execute("select seq from cursor where durable = ?", (durable,)).fetchone()

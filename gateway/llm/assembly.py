@@ -1,15 +1,27 @@
 """Stream deltas to one Generation: pure, no I/O, the same for every provider.
 
-Here: how pieces of text and calls are put together, and what of them is hidden reasoning. Not here: bytes, sockets,
-prices. Assembled by hand because litellm's own builder merges two parallel calls that share an index.
+Here: how pieces of text and calls are put together, and how an answer ended. Not here: what of its text is for people
+(`thoughts`); bytes, sockets, prices. Assembled by hand because litellm's own builder merges two parallel calls that
+share an index.
 """
 
-import re
 from typing import Any
 
 import msgspec
 
-from gateway.llm.model import Generation, RawCall, Token, Usage
+from gateway.llm.model import Generation, RawCall, Token, Usage, parsed_arguments
+from gateway.llm.thoughts import shown
+from gateway.record import whole_text
+
+# How servers say that an answer broke off: at its length, or because what they made of it was no answer.
+CUT = frozenset(
+    {"", "length", "max_tokens", "max_output_tokens", "model_length", "incomplete", "malformed_function_call"}
+)
+FILTERED = frozenset(
+    {"content_filter", "content_filtered", "safety", "recitation", "prohibited_content", "blocklist", "spii"}
+    | {"sensitive", "refusal"}
+)
+FAILED = frozenset({"error", "abort", "network_error", "insufficient_system_resource"})
 
 
 class FunctionDelta(msgspec.Struct, frozen=True):
@@ -18,8 +30,8 @@ class FunctionDelta(msgspec.Struct, frozen=True):
 
 
 class CallDelta(msgspec.Struct, frozen=True):
-    index: int | None = None
-    id: str | None = None
+    index: int | str | None = None
+    id: str | int | None = None
     function: FunctionDelta | None = None
     provider_specific_fields: dict[str, Any] | None = None
     extra_content: dict[str, Any] | None = None  # Gemini's thought signatures on its OpenAI-compatible endpoint
@@ -27,8 +39,9 @@ class CallDelta(msgspec.Struct, frozen=True):
 
 class Delta(msgspec.Struct, frozen=True):
     content: Any = None  # text, null, or a list of parts
+    refusal: str | None = None  # what is said instead of an answer
     tool_calls: list[CallDelta] | None = None
-    reasoning_content: str | None = None
+    reasoning_content: Any = None
     thinking_blocks: list[dict[str, Any]] | None = None
 
 
@@ -39,25 +52,28 @@ class _Call:
         self.index = delta.index
         self.id = delta.id
         self.name = ""
-        self.arguments: list[str] = []
+        self.arguments = ""
         self.fields: dict[str, Any] = {}
 
-    def is_continued_by(self, delta: CallDelta) -> bool:
-        """A new id or a new index is a new call: parallel calls may share an index, and some servers send none."""
-        same_index = delta.index is None or delta.index == self.index
-        return same_index and (not delta.id or delta.id == self.id)
+    @property
+    def is_whole(self) -> bool:
+        return bool(self.name) and bool(self.arguments.strip()) and parsed_arguments(self.arguments)[1] is not None
 
     def add(self, delta: CallDelta) -> None:
         if delta.function:
-            self.name += delta.function.name or ""
-            self.arguments.append(_text_of_arguments(delta.function.arguments))
+            name, arguments = delta.function.name or "", _text_of_arguments(delta.function.arguments)
+            said_again = bool(name) and arguments == self.arguments and self.is_whole
+            self.name += name if name != self.name else ""
+            self.arguments += "" if said_again else arguments
         if delta.provider_specific_fields:
             self.fields["provider_specific_fields"] = delta.provider_specific_fields
         if delta.extra_content:
             self.fields["extra_content"] = delta.extra_content
 
     def finished(self, complete: bool) -> RawCall:
-        return RawCall(name=self.name, arguments="".join(self.arguments), fields=self.fields or None, complete=complete)
+        return RawCall(
+            name=self.name, arguments=whole_text(self.arguments), fields=self.fields or None, complete=complete
+        )
 
 
 class Assembler:
@@ -73,26 +89,51 @@ class Assembler:
         self._thinking: list[dict[str, Any]] = []
 
     def add(self, delta: Delta) -> None:
-        text = _text_of_content(delta.content)
+        text = _text_of_content(delta.content) or delta.refusal
         if text:
             self._text.append(text)
             self.characters += len(text)
-        if delta.reasoning_content:
+        if delta.reasoning_content and isinstance(delta.reasoning_content, str):
             self._reasoning.append(delta.reasoning_content)
             self.characters += len(delta.reasoning_content)
+        begun: list[_Call] = []
         for call in delta.tool_calls or ():
-            self._add_call(call)
+            self._add_call(call, begun)
         for block in delta.thinking_blocks or ():
             self._add_thinking(block)
 
-    def _add_call(self, delta: CallDelta) -> None:
-        call = next((c for c in reversed(self._calls) if c.is_continued_by(delta)), None)
+    def end(self, reason: str | None) -> None:
+        """How it ended, as far as that is said. What broke off has done so, whatever is said afterwards."""
+        if reason and (not self.finish or self.finish.lower() not in CUT | FILTERED | FAILED):
+            self.finish = reason
+
+    def _add_call(self, delta: CallDelta, begun: list[_Call]) -> None:
+        """`begun` are those that this very chunk has begun."""
+        call = self._continued_by(delta, begun)
         if call is None:
             call = _Call(delta)
             self._calls.append(call)
+            begun.append(call)
         call.add(delta)
         if delta.function:
             self.characters += len(_text_of_arguments(delta.function.arguments))
+
+    def _continued_by(self, delta: CallDelta, begun: list[_Call]) -> _Call | None:
+        """The call that it goes on with; None for a new one, which has a name. Servers leave out the index or the id,
+        give parallel calls one index, one call several of either, and say its name again with each piece."""
+        name = delta.function.name if delta.function else None
+        newest = self._calls[::-1]
+        if delta.id and (same := next((call for call in newest if call.id == delta.id), None)) is not None:
+            return same
+        same = next((call for call in newest if delta.index in (None, call.index)), None)
+        if not name:
+            return same if same is not None or delta.id else next(iter(newest), None)
+        if same is None or same in begun or (delta.id and same.id):
+            return None
+        says_nothing = same.name == name and not (delta.function and delta.function.arguments)
+        if same.is_whole:
+            return same if says_nothing and delta.index is not None else None
+        return same if delta.index is not None or (same.name == name and same.arguments) else None
 
     def _add_thinking(self, block: dict[str, Any]) -> None:
         """Anthropic's blocks come in pieces: a thinking block is whole once its signature is there."""
@@ -106,14 +147,14 @@ class Assembler:
 
     def generation(self, *, usage: Usage, model: str, keeps_reasoning: bool) -> Generation:
         """All that came. `keeps_reasoning`: this provider wants its reasoning sent back with the calls it led to."""
-        cut = self.finish in ("", "length")
+        cut = self.finish.lower() in CUT
         fields: dict[str, Any] = {}
         if blocks := [block for block in self._thinking if _is_whole(block)]:
             fields["thinking_blocks"] = blocks
         if keeps_reasoning and self._reasoning and self._calls:
             fields["reasoning_content"] = "".join(self._reasoning)
         return Generation(
-            text=shown("".join(self._text)),
+            text=shown(whole_text("".join(self._text))),
             calls=tuple(call.finished(complete=not cut) for call in self._calls),
             finish=self.finish,
             cut=cut,
@@ -122,21 +163,6 @@ class Assembler:
             fields=fields or None,
             tokens=tuple(self.tokens),
         )
-
-
-_THOUGHT_OR_CODE = re.compile(r"(```.*?(?:```|$)|`[^`\n]*`)|<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.DOTALL)
-_UNOPENED = re.compile(r"(?<!`)</think(?:ing)?>(?!`)")
-
-
-def shown(text: str) -> str:
-    """The text without `<think>…</think>`, closed or not, and without what stands before a closing tag that nothing
-    opened (some templates open it in the prompt). In code, the tags are text like any other."""
-    if "think" not in text:
-        return text
-    closing = _UNOPENED.search(text)
-    if closing and not re.search(r"<think(?:ing)?>", text[: closing.start()]):
-        text = text[closing.end() :]
-    return _THOUGHT_OR_CODE.sub(lambda match: match.group(1) or "", text).strip()
 
 
 def _text_of_content(content: Any) -> str:

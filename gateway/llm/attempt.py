@@ -4,14 +4,19 @@ Here: the account of a call, whichever way it is made. Not here: bytes and socke
 call, so that a cancelled one can still say what it had cost.
 """
 
+import re
+from collections.abc import Sequence
+
 import msgspec
 
-from gateway.llm.assembly import Assembler
+from gateway.llm.assembly import FAILED, FILTERED, Assembler
 from gateway.llm.history import estimated_tokens
 from gateway.llm.model import Endpoint, Generation, ModelError, Request, Usage
 from gateway.llm.prices import Tokens, usd
 from gateway.llm.quirks import OWN_FIELDS, provider_of
 from gateway.llm.refusals import model_error
+
+_PREFIX = re.compile(r"^.*[.:/]")
 
 
 class Attempt:
@@ -42,14 +47,21 @@ class Attempt:
         return self.usage() if self.asked else None
 
     def generation(self) -> Generation:
-        """The answer that has come. Raises ModelError (content_filtered) if the provider withheld it."""
-        if self.assembler.finish == "content_filter":
-            raise model_error(self.endpoint, "content_filtered", "finish reason content_filter", usage=self.spent())
-        return self.assembler.generation(
+        """The answer that has come. Raises ModelError: content_filtered if the provider withheld it, stream_cut if it
+        says that it failed."""
+        finish = self.assembler.finish
+        if finish.lower() in FILTERED:
+            raise model_error(self.endpoint, "content_filtered", f"finish reason {finish}", usage=self.spent())
+        if finish.lower() in FAILED:
+            raise self.cut(f"finish reason {finish}")
+        generation = self.assembler.generation(
             usage=self.usage(),
             model=self.endpoint.name,
             keeps_reasoning="reasoning_content" in OWN_FIELDS.get(self.provider, ()),
         )
+        names = [tool["function"]["name"] for tool in self.request.tools]
+        calls = tuple(msgspec.structs.replace(call, name=meant(call.name, names)) for call in generation.calls)
+        return msgspec.structs.replace(generation, calls=calls)
 
     def cut(self, said: str) -> ModelError:
         """The error for a connection that broke while the answer was coming."""
@@ -59,3 +71,13 @@ class Attempt:
 def estimated_prompt_tokens(request: Request) -> int:
     tools = len(msgspec.json.encode(request.tools)) // 4 if request.tools else 0
     return tools + sum(estimated_tokens(message) for message in request.messages)
+
+
+def meant(name: str, names: Sequence[str]) -> str:
+    """The tool that a call is of: models put a module before its name, marks of their own behind it, or write it in
+    another case. As it is, where none or several could be meant."""
+    if name in names:
+        return name
+    bare = _PREFIX.sub("", name.partition("<|")[0].strip()).replace("-", "_").casefold()
+    alike = [one for one in names if one.replace("-", "_").casefold() == bare]
+    return alike[0] if len(alike) == 1 else name

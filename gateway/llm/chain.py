@@ -17,6 +17,7 @@ TRIES_MAX = 3
 BACKOFF_SECONDS = 0.5  # doubled for each try, and half of it up to all of it is waited
 RETRY_AFTER_SECONDS_MAX = 30.0  # a model that wants more time is given up for this call
 PATIENCE_SECONDS = 5.0  # the same while another model could answer at once
+CLOSED_SECONDS_MAX = 3600.0  # and is not asked at all until then, but not longer than this
 REST_SECONDS = 30.0  # a model that failed is left alone so long
 REST_AFTER_REFUSAL_SECONDS = 300.0  # and so long if only the operator can mend it
 NOT_FOR_ANOTHER = frozenset({"context_too_long"})  # the caller shortens and asks again; never unchanged
@@ -29,6 +30,19 @@ class _Rest(msgspec.Struct, frozen=True, kw_only=True):
 
     since: float
     until: float
+
+
+class _Closed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model said that wants to be left alone, and until when."""
+
+    error: ModelError
+    until: float
+
+    def still(self, now: float) -> ModelError:
+        said = self.error
+        return ModelError(
+            said.kind, said.for_operator, retryable=said.retryable, retry_after_seconds=max(0.0, self.until - now)
+        )
 
 
 class Chain:
@@ -55,6 +69,7 @@ class Chain:
         self._sleep = sleep
         self._jitter = jitter
         self._resting: dict[int, _Rest] = {}
+        self._closed: dict[int, _Closed] = {}
         self._announced = 0
 
     @property
@@ -89,15 +104,25 @@ class Chain:
     async def _tried(self, place: int, request: Request, on_spent: OnSpent | None) -> Generation:
         patience = PATIENCE_SECONDS if place + 1 < len(self._models) else RETRY_AFTER_SECONDS_MAX
         tries = 1 if place in self._resting else TRIES_MAX  # one that failed lately has to show itself first
+        if (closed := self._closed.get(place)) is not None and (left := closed.until - self._clock()) > 0:
+            if left > patience:
+                raise closed.still(self._clock())
+            await self._sleep(left)
         for tried in range(1, tries + 1):
             try:
                 return await self._models[place].generate(request, on_spent)
             except ModelError as error:
                 pause = self._pause(tried, error)
+                self._close(place, error)
                 if not error.retryable or tried == tries or pause > patience:
                     raise
             await self._sleep(pause)
         raise AssertionError("the last try returns or raises")
+
+    def _close(self, place: int, error: ModelError) -> None:
+        if error.retry_after_seconds:
+            until = self._clock() + min(error.retry_after_seconds, CLOSED_SECONDS_MAX)
+            self._closed[place] = _Closed(error=error, until=until)
 
     def _pause(self, tried: int, error: ModelError) -> float:
         backoff = BACKOFF_SECONDS * 2.0 ** (tried - 1) * (0.5 + self._jitter() / 2)

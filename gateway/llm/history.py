@@ -7,13 +7,14 @@ The rule that providers enforce with a 400: each call of an assistant message is
 it, and there is no other result. One broken pair makes every later request fail, so it is mended on the way out.
 """
 
+import json
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
-from gateway.llm.model import Message, parsed_arguments
+from gateway.llm.model import Message, parsed_arguments, tool_call
 
 Count = Callable[[Message], int]
 
@@ -41,10 +42,10 @@ def healed(messages: list[Message]) -> list[Message]:
         if not calls:
             out.append({k: v for k, v in message.items() if k != "tool_calls"} if "tool_calls" in message else message)
             continue
-        fresh = [_fresh_id(call["id"], used) for call in calls]
+        fresh = [_fresh_id(_id_of(call), used) for call in calls]
         out.append({**message, "tool_calls": [_sound(c, i) for c, i in zip(calls, fresh, strict=True)]})
         for call, call_id in zip(calls, fresh, strict=True):
-            out.append(_result(call_id, results.take(call["id"], place)))
+            out.append(_result(call_id, results.take(_id_of(call), place)))
     return out
 
 
@@ -56,9 +57,9 @@ class _Results:
         self._calls: dict[str, list[int]] = {}
         for place, message in enumerate(messages):
             if message["role"] == "tool":
-                self._results.setdefault(message.get("tool_call_id", ""), []).append((place, message))
+                self._results.setdefault(message.get("tool_call_id") or "", []).append((place, message))
             for call in message.get("tool_calls") or ():
-                self._calls.setdefault(call["id"], []).append(place)
+                self._calls.setdefault(_id_of(call), []).append(place)
 
     def take(self, call_id: str, place: int) -> Message | None:
         until = next((p for p in self._calls[call_id] if p > place), math.inf)
@@ -68,6 +69,10 @@ class _Results:
             return None
         waiting.remove(found)
         return found[1]
+
+
+def _id_of(call: dict[str, Any]) -> str:
+    return call.get("id") or ""
 
 
 def _fresh_id(call_id: str, used: set[str]) -> str:
@@ -80,11 +85,16 @@ def _fresh_id(call_id: str, used: set[str]) -> str:
 
 
 def _sound(call: dict[str, Any], call_id: str) -> dict[str, Any]:
-    function = call["function"]
-    arguments, parsed = parsed_arguments(function.get("arguments") or "")
-    if call_id == call["id"] and parsed is not None and function.get("arguments"):
-        return call
-    return {**call, "id": call_id, "function": {**function, "arguments": arguments}}
+    """With a name and arguments that every provider takes back."""
+    function = call.get("function") or {}
+    written = function.get("arguments")
+    sound = tool_call(
+        call_id, function.get("name") or "", written if isinstance(written, str) else json.dumps(written or {})
+    )
+    same = call_id == call.get("id") and function.get("name") == sound["function"]["name"]
+    if same and written and isinstance(written, str) and parsed_arguments(written)[1] is not None:
+        return call if "type" in call else {"type": "function", **call}
+    return {**call, **sound, "function": {**function, **sound["function"]}}
 
 
 def _result(call_id: str, found: Message | None) -> Message:
@@ -92,7 +102,7 @@ def _result(call_id: str, found: Message | None) -> Message:
         return {"role": "tool", "tool_call_id": call_id, "content": OUTCOME_UNKNOWN}
     if _is_blank(found):
         return {**found, "tool_call_id": call_id, "content": NO_OUTPUT}
-    return found if found["tool_call_id"] == call_id else {**found, "tool_call_id": call_id}
+    return found if found.get("tool_call_id") == call_id else {**found, "tool_call_id": call_id}
 
 
 def _is_blank(message: Message) -> bool:

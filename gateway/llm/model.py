@@ -75,11 +75,10 @@ class RawCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Token(msgspec.Struct, frozen=True):
-    """A piece of a text, and the natural logarithm of its probability there; and the likeliest ones there."""
+    """A piece of a text, and the natural logarithm of its probability there."""
 
     token: str
     logprob: float
-    top_logprobs: tuple["Token", ...] | None = ()
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,11 +154,14 @@ _NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 def parsed_arguments(text: str) -> tuple[str, dict[str, Any] | None]:
     """(text that is safe to send back, the arguments, or None if what the model wrote is no JSON object).
 
-    Never closes a brace, never strips a fence: half a command must not run. An empty text is a call without arguments.
-    The first part is always a JSON object, so that a bad call does not spoil every later request.
+    Never closes a brace, never strips a fence: half a command must not run. An empty text is a call without arguments;
+    an object that was encoded twice is the object. The first part is always a JSON object, so that a bad call does not
+    spoil every later request.
     """
     try:
         value = json.loads(text.strip() or "{}", parse_constant=_no_constant)
+        if isinstance(value, str):
+            value = json.loads(value, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict):

@@ -93,7 +93,7 @@ def _arguments(attempt: Attempt) -> dict[str, Any]:
 def _take(attempt: Attempt, chunk: Any) -> None:
     for choice in chunk.choices:
         attempt.assembler.add(_delta(choice.delta))
-        attempt.assembler.finish = choice.finish_reason or attempt.assembler.finish
+        attempt.assembler.end(choice.finish_reason)
     if (usage := getattr(chunk, "usage", None)) and usage.prompt_tokens:  # litellm writes 0 where nobody counted
         details = getattr(usage, "prompt_tokens_details", None)
         attempt.counted = Tokens(
@@ -107,6 +107,7 @@ def _take(attempt: Attempt, chunk: Any) -> None:
 def _delta(delta: Any) -> Delta:
     return Delta(
         content=delta.content,
+        refusal=getattr(delta, "refusal", None),
         tool_calls=[_call(call) for call in delta.tool_calls or ()],
         reasoning_content=getattr(delta, "reasoning_content", None),
         thinking_blocks=[dict(block) for block in getattr(delta, "thinking_blocks", None) or ()],

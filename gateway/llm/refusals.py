@@ -18,8 +18,12 @@ _TOO_LONG = re.compile(
     r"|exceeds? the (available )?context|reduce the length|maximum (input )?token|input token count",
     re.IGNORECASE,
 )
+_LARGER_THAN_THE_RATE = re.compile(r"request too large", re.IGNORECASE)  # no pause makes it small enough
 _FILTERED = re.compile(r"content_?filter|content.?policy|content management policy|responsible.?ai", re.IGNORECASE)
 _NO_CREDIT = re.compile(r"insufficient_quota|insufficient.?balance|credit balance|billing", re.IGNORECASE)
+_OF_A_KEY = re.compile(r"invalid.?api.?key|api key not valid|incorrect api key|authentication_error", re.IGNORECASE)
+_OF_A_MODEL = re.compile(r"model.?not.?found|model .{1,80}(does not exist|not found)", re.IGNORECASE)
+_OF_THE_RATE = re.compile(r"rate.?limit|too many requests", re.IGNORECASE)
 _KEYLIKE = re.compile(r"\b(sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9*]{8,}|Bearer \S+")
 
 
@@ -126,8 +130,16 @@ def _is_number(text: str) -> bool:
 def _kind(status: int, said: str) -> ErrorKind:
     if status in (0, 400, 413, 422, 500) and _TOO_LONG.search(said):
         return "context_too_long"
+    if status in (0, 429) and _LARGER_THAN_THE_RATE.search(said):
+        return "context_too_long"
     if status in (0, 400, 403) and _FILTERED.search(said):
         return "content_filtered"
+    if status in (0, 400) and _OF_A_KEY.search(said):
+        return "key_refused"
+    if status in (0, 400) and _OF_A_MODEL.search(said):
+        return "model_unknown"
+    if status == 0 and _OF_THE_RATE.search(said):
+        return "rate_limited"
     match status:
         case 401 | 403:
             return "key_refused"

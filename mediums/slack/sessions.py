@@ -4,6 +4,7 @@ import logging
 
 import aiohttp
 
+from mediums.proxies import has_proxies
 from mediums.slack.failures import Unreachable
 
 CONNECT_SECONDS = 5.0
@@ -26,7 +27,7 @@ def session(seconds: float | None) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=CALLS_AT_ONCE),
         timeout=aiohttp.ClientTimeout(total=seconds, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS),
-        trust_env=True,
+        trust_env=has_proxies(),
     )
 
 

@@ -6,9 +6,11 @@ A failure says whether the request ever left, and keeps the answer's status and 
 import io
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 import aiohttp
 
+from mediums.proxies import has_proxies
 from mediums.telegram.failures import Failure, Unreachable, refusal
 
 CONNECT_SECONDS = 5.0
@@ -40,8 +42,9 @@ class Http:
         self, method: str, url: str, parameters: dict[str, str] | aiohttp.FormData | None = None
     ) -> tuple[int, bytes]:
         """Status and body of an answer below 400. Raises RequestFailed."""
+        data = _form(parameters) if isinstance(parameters, dict) else parameters
         try:
-            async with self._opened().request(method, url, data=parameters) as answer:
+            async with self._opened().request(method, url, data=data) as answer:
                 status, body = answer.status, await answer.read()
         except (aiohttp.ClientError, OSError) as error:
             why = f"{type(error).__name__}: {error}"
@@ -83,8 +86,15 @@ class Http:
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=KEEP_OPEN_SECONDS)
             timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-            self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, headers=AGENT, trust_env=True)
+            self._session = aiohttp.ClientSession(
+                connector=connector, timeout=timeout, headers=AGENT, trust_env=has_proxies()
+            )
         return self._session
+
+
+def _form(parameters: dict[str, str]) -> aiohttp.BytesPayload:
+    """As aiohttp's own, which would make ready for files first."""
+    return aiohttp.BytesPayload(urlencode(parameters).encode(), content_type="application/x-www-form-urlencoded")
 
 
 def _result(body: bytes) -> Any:

@@ -30,13 +30,20 @@ class SendMessage(Record, frozen=True, kw_only=True):
     """
 
     chat: int
-    text: str
+    markdown: str
     html: str | None
     thread: int | None = None
     reply_to: int | None = None
     edits: int | None = None
     buttons: tuple[tuple[tuple[str, str], ...], ...] = ()
     silent: bool = False
+
+    @property
+    def text(self) -> str:
+        """Unformatted: with the links' addresses, unless they make it too long."""
+        shown = markup.plain(self.markdown) or self.markdown
+        fits = _units(shown) <= LIMIT
+        return shown if fits else html.unescape(_TAG.sub("", markup.telegram_html(self.markdown)))
 
 
 def fullness(markdown: str) -> float:
@@ -52,7 +59,7 @@ def message(route: Route, markdown: str, marked: bool) -> SendMessage:
     chat, thread = place(route)
     return SendMessage(
         chat=chat,
-        text=_unformatted(markdown),
+        markdown=markdown,
         html=markup.telegram_html(markdown) or html.escape(markdown, quote=False),
         thread=thread,
         reply_to=int(route.reply_to) if marked and route.reply_to and route.reply_to.isdecimal() else None,
@@ -132,12 +139,6 @@ def place(route: Route) -> tuple[int, int | None]:
 def shows_replies(route: Route) -> bool:
     """A reply is marked in groups, where others speak in between; users have positive ids, groups negative ones."""
     return route.place.startswith("-")
-
-
-def _unformatted(markdown: str) -> str:
-    """For the case that the formatting is refused: with the links' addresses, unless they make it too long."""
-    shown = markup.plain(markdown) or markdown
-    return shown if _units(shown) <= LIMIT else html.unescape(_TAG.sub("", markup.telegram_html(markdown)))
 
 
 def _units(text: str) -> int:

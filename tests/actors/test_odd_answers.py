@@ -72,6 +72,16 @@ async def test_a_call_that_is_written_as_text_is_the_call(shop, text):
     assert "tool: cell1 ended: ok.\n42" in texts(await shop.state("a1"))
 
 
+@pytest.mark.parametrize("code", ["print('```python')", "print('<tool_call>')", "a = '[TOOL_CALLS]'", "x(1)  # ```"])
+def test_lm03_code_that_holds_such_marks_is_run_as_it_stands_or_not_at_all(code):
+    body = json.dumps({"name": "execute_code", "arguments": {"code": code}})
+    for text in (body, f"```json\n{body}\n```", f"<tool_call>{body}</tool_call>"):
+        (made,) = written_calls(text, {"execute_code"})
+        assert made.parsed() == {"code": code}
+    tagged = "<function=execute_code><parameter=code>print('</parameter>')</parameter></function>"
+    assert written_calls(tagged, {"execute_code"}) == ()
+
+
 def test_what_only_mentions_a_call_is_a_text():
     names = {"execute_code"}
     two = f"<tool_call>{WRITTEN}</tool_call>" * 2
@@ -82,6 +92,12 @@ def test_what_only_mentions_a_call_is_a_text():
         f"First <tool_call>{WRITTEN}</tool_call>",
     ):
         assert written_calls(text, names) == ()
+
+
+async def test_half_a_written_call_is_not_the_response(shop):
+    shop.model.on("February", '<tool_call>{"name": "execute_code", "argu', "It is 42")
+    await shop.start("a1", "Do February")
+    assert (await shop.fact("a1", ActionResponded)).text == "It is 42"
 
 
 async def test_a_text_that_was_cut_off_is_not_the_response(shop):

@@ -6,18 +6,23 @@ import random
 import msgspec
 import pytest
 
-from brain.entries import Speak
+from brain import joining
+from brain.entries import Act, Speak
 from brain.hearing import OVERHEARD_KEPT
-from brain.parts import Heard
+from brain.parts import Heard, Share
 from brain.prompt import request
+from brain.reading import read
 from brain.state import LaneState
 from brain.telling import EVENTS_CHARACTERS
 from brain.tools import legal, render
 from brain.turn import Turn
 from brain.turns import MAX_EVENTS, events
+from gateway.broker.protocol import MAX_ENTRY_BYTES
 from gateway.llm.history import fitted, healed, tokens_of
-from gateway.llm.model import Message
+from gateway.llm.model import Generation, Message
+from gateway.record import decode, encode
 from tests.brain.people import ANA, NOON, OWNER, Talk, frame
+from tests.people.town import call
 from tests.servers.openai_rules import broken_rule
 from tests.store import words
 
@@ -82,3 +87,30 @@ def test_a_room_that_talks_among_itself_for_long_does_not_fill_the_prompt() -> N
     talk.says("you there?", private=False)
     assert len(talk.state.overheard) == OVERHEARD_KEPT
     assert "aside 999" in prompt_of(talk.state, tuple(talk.state.undecided))[-2]["content"]
+
+
+def test_what_a_conversation_brings_into_another_fits_an_entry() -> None:
+    talk = Talk()
+    for n in range(30):
+        said = talk.says(f"do {n} " + "ö" * 4_000)
+        talk.decides(
+            Act(name="x", query="ö" * 60_000, by=ANA, route=said.route), Speak(route=said.route, text="ö" * 60_000)
+        )
+        talk.state.overheard += [Heard(label="m1", fact=said, at=NOON)]
+    joined = joining.share(talk.state, NOON)
+    assert len(encode(joined)) < MAX_ENTRY_BYTES
+    assert len(decode(bytes(joined.share), Share).actions) == 30
+    other = Talk("p-other")
+    other.state.apply(joined)
+    assert "do 29" in str(other.state.overheard)
+
+
+def test_more_words_than_an_entry_holds_are_refused() -> None:
+    talk = Talk()
+    talk.says("tell me all")
+    calls = tuple(call("send_message", text=letter * 60_000) for letter in "äöü")
+    found = read(Generation(calls=calls), legal(talk.turn(), OWNER, [ANA]), talk.turn(), OWNER, NOON)
+    assert (len(found.decisions), found.refused) == (1, True)
+    assert "too much for one turn" in found.results[-1]
+    again = read(Generation(calls=calls), legal(talk.turn(), OWNER, [ANA]), talk.turn(), OWNER, NOON, found.decisions)
+    assert again.decisions == found.decisions, "what is said once more takes no more room"

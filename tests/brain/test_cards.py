@@ -308,6 +308,15 @@ def test_a_name_that_fits_several_asks_which(work: Work) -> None:
     assert [steer.action for steer in says(work, "/stop mail")] == [third]
 
 
+@pytest.mark.parametrize("text", ["stop Rome trip", "/stop rome-trip", "/stop rome_trip"])
+def test_a_name_is_said_as_people_say_it(work: Work, text: str) -> None:
+    trip, _ = starts(work, name="rome_trip"), starts(work, name="oslo")
+    assert is_plain_control(text, work.state) or text.startswith("/")
+    assert [steer.action for steer in says(work, text)] == [trip]
+    (spoken,) = says(work, "/stop ***")
+    assert isinstance(spoken, Speak)
+
+
 def test_who_may_not_is_told_so(work: Work) -> None:
     starts(work)
     (spoken,) = says(work, "/stop booking", BO)

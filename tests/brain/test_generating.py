@@ -7,7 +7,7 @@ from brain import outage
 from brain.entries import Act, Decision, Recalled, Speak, Steer
 from brain.generating import generate
 from brain.tools import legal
-from gateway.events import ActionChanged, ClarificationRequested, Ref
+from gateway.events import ActionChanged, ActionResponded, ClarificationRequested, Ref
 from gateway.llm.model import Generation, Request, Usage
 from tests.brain.people import ANA, NOON, OWNER, Talk, frame, route
 from tests.people.town import call
@@ -98,6 +98,17 @@ async def test_words_that_have_no_place_are_asked_for_again_and_the_call_is_not(
     made, requests = await decided(talk, first, second)
     assert [type(one) for one in made] == [Act, Speak]
     assert "say which you reply to" in requests[1].messages[-1]["content"]
+
+
+async def test_words_that_never_say_where_they_go_are_said_where_the_person_last_wrote() -> None:
+    talk = Talk()
+    talk.says("hello")
+    there = talk.says("and here", at=route("home", "web"))
+    talk.hears(ActionResponded(ref=Ref("act", 1), conversation="p-ana", action=talk.starts(), text="Booked"))
+    talk.says("what now?", at=there.route)
+    made, requests = await decided(talk, *[Generation(text="Both are done")] * 3)
+    assert [(one.text, one.route) for one in made if isinstance(one, Speak)] == [("Both are done", there.route)]
+    assert len(requests) == 3
 
 
 async def test_one_message_answers_two_questions() -> None:

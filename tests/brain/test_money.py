@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from brain import joining
-from brain.entries import Decided, Speak, Spent, Steer
+from brain.entries import Decided, Speak, Spent, Steer, Wait
 from brain.parts import Spending
 from brain.purse import Caps, Purse, steers, told
 from brain.state import LaneState
@@ -178,6 +178,17 @@ async def test_at_the_cap_what_they_say_is_kept_hatches_work_and_the_next_day_an
         events = model.requests[1].messages[-2]["content"]
         assert "And now?" in events
         assert "Are you there?" in events
+
+
+def test_work_that_rests_at_a_cap_does_not_end_what_was_waited_for() -> None:
+    talk = Talk()
+    key = talk.starts()
+    talk.says("tell me at one")
+    talk.decides(Wait(reason="at one", until=NOON + timedelta(hours=1)))
+    talk.state.apply(
+        Decided(turn=9, at=NOON, covers=(), decisions=(Steer(verb="pause", action=key, by=ANA),), by="cap")
+    )
+    assert talk.state.timer is not None
 
 
 def test_a_hatch_in_an_outage_does_not_end_it() -> None:

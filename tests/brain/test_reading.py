@@ -156,10 +156,127 @@ def test_a_good_call_is_kept_beside_words_that_have_no_place() -> None:
     assert "say which you reply to" in found.results[1]
 
 
+@pytest.mark.parametrize("blank", ["\u200b", "\u2800 \ufeff", "\u200d\ufe0f"])
+def test_lm05_words_that_nobody_can_see_are_none(blank: str) -> None:
+    talk = Talk()
+    talk.says("hello")
+    assert reads(talk, blank).decisions == ()
+    assert reads(talk, "", call("send_message", text=blank)).refused
+
+
+def test_a_call_in_python_is_the_call_and_python_is_a_text() -> None:
+    talk = Talk()
+    talk.says("thanks")
+    assert reads(talk, 'wait(reason="thanks")').decisions == (Wait(reason="thanks"),)
+    assert reads(talk, 'wait("thanks")').refused
+    for text in ("print(42)", "wait for it (soon)", "f(wait(reason='x'))"):
+        assert [one.text for one in reads(talk, text).decisions if isinstance(one, Speak)] == [text]
+
+
 def test_blank_words_are_none() -> None:
     talk = Talk()
     talk.says("hello")
     assert reads(talk, "", call("send_message", text=" \n")).results == ("Not done: send_message needs text",)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"type": "function", "function": {"name": "act", "arguments": "{\\"query\\": \\"Book Rome\\"}"}}',
+        '[{"name": "act", "arguments": {"query": "Book Rome"}}]',
+        '{"tool_calls": [{"function": {"name": "act", "arguments": {"query": "Book Rome"}}}]}',
+        '[TOOL_CALLS][{"name": "act", "arguments": {"query": "Book Rome"}}]',
+        '<|python_tag|>{"name": "act", "parameters": {"query": "Book Rome"}}',
+        '<function=act>{"query": "Book Rome"}</function>',
+        "<tool_call>\n<function=act>\n<parameter=query>\nBook Rome\n</parameter>\n</function>\n</tool_call>",
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.act:0<|tool_call_argument_begin|>"
+        '{"query": "Book Rome"}<|tool_call_end|><|tool_calls_section_end|>',
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>act\n```json\n"
+        '{"query": "Book Rome"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+        "<tool_call>act\n<arg_key>query</arg_key>\n<arg_value>Book Rome</arg_value>\n</tool_call>",
+        '```tool_code\nprint(default_api.act(query="Book Rome"))\n```',
+        '<function_calls><invoke name="act"><parameter name="query">Book Rome</parameter></invoke></function_calls>',
+    ],
+)
+@pytest.mark.parametrize("words", ["", "On it.\n"])
+def test_a_call_in_whatever_way_it_is_written_is_the_call(written: str, words: str) -> None:
+    talk = Talk()
+    talk.says("book Rome")
+    if words and written.startswith(('{"', "[{")):
+        written = f"```json\n{written}\n```"
+    decisions = reads(talk, words + written).decisions
+    assert [one.query for one in decisions if isinstance(one, Act)] == ["Book Rome"]
+    assert [one.text for one in decisions if isinstance(one, Speak)] == ([words.strip()] if words else [])
+
+
+@pytest.mark.parametrize(
+    "half", ['<tool_call>{"name": "act", "argu', '[TOOL_CALLS][{"name": "ac', "<function=act>\n<par"]
+)
+def test_half_a_written_call_is_neither_run_nor_shown(half: str) -> None:
+    talk = Talk()
+    talk.says("book Rome")
+    found = reads(talk, f"On it.\n{half}")
+    assert (found.decisions, found.refused) == ((), True)
+    code = "So: `<tool_call>`"
+    assert [one.text for one in reads(talk, code).decisions if isinstance(one, Speak)] == [code]
+
+
+@pytest.mark.parametrize("left", ["", "</tool_call>", '<tool_call>{"name": "act", "argu'])
+def test_what_is_left_in_the_text_of_a_call_that_was_made_is_not_shown(left: str) -> None:
+    talk = Talk()
+    talk.says("book Rome")
+    written = left or '<tool_call>{"name": "act", "arguments": {"query": "Book Rome"}}</tool_call>'
+    found = reads(talk, f"On it.\n{written}", call("act", query="Book Rome"))
+    assert [type(one) for one in found.decisions] == [Speak, Act]
+    assert (found.refused, getattr(found.decisions[0], "text", "")) == (False, "On it.")
+
+
+def test_lm03_a_written_call_of_an_answer_that_broke_off_does_not_run() -> None:
+    talk = Talk()
+    talk.says("book Rome")
+    written = Generation(text='{"name": "act", "arguments": {"query": "Book Rome"}}', finish="length", cut=True)
+    found = read(written, legal(talk.turn(), OWNER, [ANA]), talk.turn(), OWNER, NOON)
+    assert (found.decisions, found.refused) == ((), True)
+
+
+def test_a_tool_without_its_reference_is_the_one_that_it_can_mean() -> None:
+    talk = Talk()
+    talk.starts("booking")
+    talk.says("stop it")
+    assert [type(one) for one in reads(talk, "", call("stop_booking")).decisions] == [Steer]
+    talk.starts("booking")
+    talk.says("stop it")
+    assert reads(talk, "", call("stop_booking")).refused
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[m1 · telegram · Sun 29 Nov 12:00 · Ana] Hello!", "Hello!"),
+        ("[m1] Hello!", "Hello!"),
+        ("Hello!\n[m2 · telegram · Sun 29 Nov 12:01 · Ana] Thanks", "Hello!"),
+        ("Hello!\n[a1 booking responded · Sun 29 Nov 12:01] Booked", "Hello!"),
+        ("Hello!\n(State at Sun 29 Nov 2026 12:01)\nNothing is in flight.", "Hello!"),
+        ("You wrote:\n[m1 · telegram · Sun 29 Nov 12:00 · Ana] hi", "You wrote:\nhi"),
+        ("It is in [m1] and [1 · 2 · 3] of the list", "It is in [m1] and [1 · 2 · 3] of the list"),
+    ],
+)
+def test_lines_of_the_prompt_that_it_imitates_are_not_said(text: str, said: str) -> None:
+    talk = Talk()
+    talk.says("hi")
+    for found in (reads(talk, text), reads(talk, "", call("send_message", text=text))):
+        assert [one.text for one in found.decisions if isinstance(one, Speak)] == [said]
+    only = "[m2 · telegram · Sun 29 Nov 12:01 · Ana]"
+    assert reads(talk, only).decisions == ()
+    assert reads(talk, "", call("send_message", text=only)).refused
+
+
+def test_words_for_yes_and_a_list_in_a_text_are_taken() -> None:
+    talk = Talk()
+    talk.says("book Rome")
+    (act,) = reads(talk, "", call("act", query="book Rome", persist="false")).decisions
+    assert isinstance(act, Act)
+    assert not act.persist
 
 
 def test_json_that_is_no_call_is_a_reply() -> None:
@@ -196,7 +313,12 @@ def test_an_answer_needs_its_question_to_be_open() -> None:
 
 @pytest.mark.parametrize(
     ("until", "after"),
-    [("10m", timedelta(minutes=10)), ("2 h", timedelta(hours=2)), ("2026-11-29T12:30", timedelta(minutes=30))],
+    [
+        ("10m", timedelta(minutes=10)),
+        ("in 2 Hours", timedelta(hours=2)),
+        ("1 week", timedelta(days=7)),
+        ("2026-11-29T12:30", timedelta(minutes=30)),
+    ],
 )
 def test_wait_until_takes_a_time_or_a_duration(until: str, after: timedelta) -> None:
     talk = Talk()
@@ -206,7 +328,7 @@ def test_wait_until_takes_a_time_or_a_duration(until: str, after: timedelta) -> 
     )
 
 
-@pytest.mark.parametrize("until", ["soon", "2020-01-01T00:00", "90d"])
+@pytest.mark.parametrize("until", ["soon", "2020-01-01T00:00", "90d", "2 months"])
 def test_wait_until_refuses_what_is_no_time_or_not_ahead(until: str) -> None:
     talk = Talk()
     talk.says("later")

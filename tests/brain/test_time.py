@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from brain.entries import Taken, Wait
-from brain.hold import Pace, quiet_in_seconds
+from brain.hold import Pace, quiet_in_seconds, voice_of
 from brain.reminding import fire
 from brain.telling import events_text
 from gateway.events import MessageReceived, TimerFired
@@ -21,7 +21,7 @@ def quiet(talk: Talk, *gaps: float) -> float:
     for fact, gap in zip(facts, (0.0, *gaps), strict=True):
         at += gap
         arrived[fact.identity] = at
-    return quiet_in_seconds(talk.turn().heard, arrived, at, PACE)
+    return quiet_in_seconds(talk.turn().heard, arrived, {}, at, PACE)
 
 
 def test_a_whole_message_is_never_held() -> None:
@@ -37,6 +37,17 @@ def test_a_burst_that_breaks_off_is_held_for_a_second() -> None:
     assert quiet(talk, 0.9) == PACE.quiet_seconds
     talk.says("check the server?")
     assert quiet(talk, 0.9, 1.1) == 0
+
+
+@pytest.mark.parametrize(("gap", "held"), [(0.9, True), (3.1, False)])
+def test_st02_a_burst_of_which_the_first_is_answered_already_is_one(gap: float, held: bool) -> None:
+    talk = Talk()
+    hi = talk.says("hi")
+    talk.decides()
+    more = talk.says("can you")
+    arrived = {more.identity: 100 + gap}
+    wait = quiet_in_seconds(talk.turn().heard, arrived, {voice_of(hi): 100.0}, 100 + gap, PACE)
+    assert wait == (PACE.quiet_seconds if held else 0)
 
 
 @pytest.mark.parametrize("gap", [3.1, 60.0])

@@ -10,7 +10,7 @@ from brain.entries import LaneEntry
 from brain.state import LaneState
 from frontdesk import upkeep
 from frontdesk.upkeep import rebuild_with, views_file
-from gateway import views
+from gateway import looking, views
 from gateway.broker.protocol import BrokerUnusable
 from gateway.config import load
 from gateway.fed import SILENT, Machines
@@ -71,7 +71,7 @@ async def test_a_journal_is_compacted_when_the_views_of_every_machine_have_it(br
             await until_compacted(broker)
     again = await fold_stored(broker, SUBJECT, LaneState("p-ana"), LaneEntry)
     assert encode(again.freeze()) == encode(journal.state.freeze())
-    word = next(row["text"] for row in views.messages(views.path_of(one.path), "p-ana", 10**9)).split()[0]
+    word = next(row["text"] for row in looking.messages(views.path_of(one.path), "p-ana", 10**9)).split()[0]
     found = one.knows(word)
     assert found == other.knows(word) > 0
     await rebuild_with(broker, views_file(one.path))
@@ -93,9 +93,9 @@ async def test_the_keeper_takes_a_long_past_in_pieces(broker, journal, tmp_path,
     one = Machine(broker, tmp_path, "one")
     async with running(one.keeper.run(GUARD)):
         await one.keeper.caught_up()
-    every = len(views.messages(views.path_of(one.path), "p-ana", 10**9))
+    every = len(looking.messages(views.path_of(one.path), "p-ana", 10**9))
     await rebuild_with(broker, views_file(one.path))
-    assert len(views.messages(views.path_of(one.path), "p-ana", 10**9)) == every > 7
+    assert len(looking.messages(views.path_of(one.path), "p-ana", 10**9)) == every > 7
 
 
 # --- the operator's commands on a shared broker ----------------------------------------------------------------------
@@ -124,7 +124,7 @@ async def test_rebuild_reads_the_shared_journals_and_not_beside_the_keeper(setti
     await lease.release()
     assert await upkeep.rebuild(settings) >= 10
     await broker.close()
-    assert views.messages(views.path_of(settings.store.path), "p-ana", 10**9)
+    assert looking.messages(views.path_of(settings.store.path), "p-ana", 10**9)
 
 
 async def test_a_backup_of_a_shared_broker_says_what_to_do(settings, tmp_path):

@@ -247,6 +247,24 @@ async def test_db01_a_reader_that_stays_long_holds_up_no_write(tmp_path: Path) -
     await broker.close()
 
 
+async def test_an_acknowledgement_goes_with_the_next_commit_and_is_known_at_once(tmp_path: Path) -> None:
+    broker = SqliteBroker(tmp_path / "store.db")
+    for n in range(3):
+        await broker.append("cmd.x.a", str(n).encode(), msg_id=str(n))
+    assert await delivered(broker, 1) == [b"0"]
+    await broker.append("log.lane.a", b"it goes with this", msg_id="3")
+    assert await delivered(broker, 1) == [b"1"]
+    broker.kill()
+    await broker.close()
+    again = SqliteBroker(tmp_path / "store.db")
+    assert await delivered(again, 2) == [b"1", b"2"]
+    await again.close()
+    last = SqliteBroker(tmp_path / "store.db")
+    await last.append("cmd.x.a", b"new", msg_id="4")
+    assert await delivered(last, 1) == [b"new"]
+    await last.close()
+
+
 async def test_db01_on_a_full_disk_nothing_is_acknowledged_and_later_it_goes_on(tmp_path: Path) -> None:
     broker = SqliteBroker(tmp_path / "store.db")
     await broker.append("log.lane.a", b"before", msg_id="0")

@@ -82,6 +82,19 @@ async def test_a_model_that_wants_minutes_is_given_up() -> None:
     assert stage.slept == []
 
 
+async def test_lm06_a_model_that_wants_minutes_is_not_asked_again_before() -> None:
+    first = Scripted("a", failing("rate_limited", 60))
+    stage = Stage(first)
+    waits = []
+    for _ in range(2):
+        with pytest.raises(ModelError) as failed:
+            await stage.answer()
+        waits.append(failed.value.retry_after_seconds)
+        stage.now += 20
+    assert (first.calls, waits) == (1, [60, 40])
+    assert (await stage.answer(), stage.slept) == ("by a", [20])
+
+
 async def test_with_a_fallback_nobody_waits_long() -> None:
     stage = Stage(Scripted("a", failing("rate_limited", 20)), Scripted("b"))
     assert await stage.answer() == "by b"

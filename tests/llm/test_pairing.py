@@ -33,6 +33,11 @@ BROKEN: dict[str, list[Message]] = {
     "an empty result": [user("go"), said(made("c1")), result("c1", "")],
     "arguments cut": [user("go"), said(made("c1", arguments='{"cmd": "rm -rf /srv')), result("c1")],
     "arguments that are no object": [user("go"), said(made("c1", arguments="[1]")), result("c1")],
+    "a call without an id, a name, or a text of arguments": [
+        user("go"),
+        {"role": "assistant", "tool_calls": [{"function": {"name": None, "arguments": {"h": "a"}}}]},
+        {"role": "tool", "content": "ok"},
+    ],
     "streamed a little, then cancelled": [
         user("go"),
         said(text="Let me look at the forty invoices that"),

@@ -28,7 +28,7 @@ from gateway.events import ActionCommand, MessageReceived, OutboxCommand, Person
 from gateway.journal import fold_stored, publish
 from gateway.llm.model import Generation, RawCall, Request
 from gateway.record import decode
-from tests.staging.waiting import until
+from tests.staging.waiting import WAIT_SECONDS, until
 from tests.store.conftest import GUARD, running
 
 Desk = Callable[[Request], Generation]
@@ -41,6 +41,7 @@ CONTACTS = [
     Contact(key="gus", name="Gus", role="guest", addresses=(GUEST,)),
 ]
 
+QUICK = Pace(quiet_seconds=0.01, progress_seconds=0.0)
 _NUMBERS = itertools.count(1)  # also of a town that was there before on the same file
 
 
@@ -143,6 +144,11 @@ class Town:
     async def told(self, place: str) -> list[str]:
         return [send.text for send in await self.sends() if send.route.place == place]
 
+    async def until_told(self, place: str, text: str) -> None:
+        async with asyncio.timeout(WAIT_SECONDS):
+            while text not in await self.told(place):
+                await asyncio.sleep(0.01)
+
     async def commands(self) -> list[ActionCommand]:
         subjects = await self.broker.subjects("cmd.act.>")
         return [decode(one.data, ActionCommand) for subject in subjects for one in await self.broker.read(subject)]
@@ -162,6 +168,7 @@ async def town(
     unknown: Unknown = "ignore",
     contacts: list[Contact] | None = None,
     clock: Clock | None = None,
+    pace: Pace = QUICK,
     **more: Any,
 ) -> AsyncIterator[Town]:
     broker, clock = SqliteBroker(path), clock or Clock()
@@ -176,7 +183,7 @@ async def town(
         tell=lambda account, signal: None,
         operator=here.notices.append,
         now=clock,
-        pace=Pace(quiet_seconds=0.01, progress_seconds=0.0),
+        pace=pace,
         **more,
     )
     try:

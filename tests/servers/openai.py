@@ -12,6 +12,7 @@ A script is a list, used up in order, or a function of the request. What it give
     Error(status, …)              a refusal before anything was streamed
     Cut(after, reply, error)      the reply, broken off after `after` pieces: by a reset, or by an error in the stream
     Hold(event, then)             nothing until the event is set
+    Raw(pieces, content_type)     these bytes, as odd as servers write them
 """
 
 import asyncio
@@ -82,9 +83,19 @@ class Hold:
     then: "Reply | Error | Cut" = Reply(text="released")
 
 
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """These pieces, as they are; `stays` leaves the connection open behind them, with a sign of life now and then."""
+
+    pieces: Sequence[bytes]
+    content_type: str = "text/event-stream"
+    status: int = 200
+    stays: bool = False
+
+
 CONTEXT_TOO_LONG = Error(400, "This model's maximum context length is 128000 tokens.", code="context_length_exceeded")
 
-Step = Reply | Error | Cut | Hold
+Step = Reply | Error | Cut | Hold | Raw
 
 
 @dataclass(slots=True, eq=False)
@@ -204,6 +215,8 @@ class ScriptedOpenAI:
         if isinstance(step, Error):
             received.finished_at = time.monotonic()
             return refused(step)
+        if isinstance(step, Raw):
+            return await _raw(request, received, step)
         return await _stream(request, received, step)
 
 
@@ -230,6 +243,20 @@ async def _stream(request: web.Request, received: Received, step: Reply | Cut) -
     if isinstance(step, Cut):
         return await _break_off(request, response, step.error)
     await response.write(_ending(received, reply))
+    received.finished_at = time.monotonic()
+    await response.write_eof()
+    return response
+
+
+async def _raw(request: web.Request, received: Received, raw: Raw) -> web.StreamResponse:
+    response = web.StreamResponse(status=raw.status, headers={"Content-Type": raw.content_type})
+    await response.prepare(request)
+    for piece in raw.pieces:
+        await response.write(piece)
+        await asyncio.sleep(0)
+    while raw.stays:
+        await response.write(b": still there\n\n")
+        await asyncio.sleep(0.02)
     received.finished_at = time.monotonic()
     await response.write_eof()
     return response

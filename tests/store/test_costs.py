@@ -14,7 +14,7 @@ from brain.entries import Decided, Spent, Summarised
 from frontdesk.cli import main
 from frontdesk.costs import lines
 from frontdesk.upkeep import views_file
-from gateway import views
+from gateway import looking, views
 from gateway.broker.protocol import Stored
 from gateway.config import load
 from gateway.events import Ref, Start
@@ -103,4 +103,4 @@ def test_views_of_the_version_before_learn_who_paid(tmp_path) -> None:
         db.executescript("alter table costs drop column who; pragma user_version = 1")
     file.open()
     file.close()
-    assert views.costs(views.path_of(tmp_path / "store.db"), "2026-01-01") == []
+    assert looking.costs(views.path_of(tmp_path / "store.db"), "2026-01-01") == []
