@@ -96,6 +96,7 @@ def _pressed(pressed: ControlPressed, state: LaneState, rights: Rights) -> tuple
         text=_words(pressed, action),
         question=pressed.question,
         via=pressed.route.medium,
+        route=pressed.route if pressed.verb == "stop" else None,
     )
     return (steer,)
 

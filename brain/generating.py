@@ -18,7 +18,7 @@ from brain.rights import Rights
 from brain.tools import Legal
 from brain.turn import Turn
 from gateway.llm.history import tokens_of
-from gateway.llm.model import Generation, Message, Model, Request, Usage, said, tool_call
+from gateway.llm.model import Generation, Message, Model, ModelError, Request, Usage, said, tool_call
 from gateway.record import Record, encode
 
 MAX_MENDS = 2
@@ -84,8 +84,9 @@ async def generate(
     ask, prompted = _Asking(model, on_spent), _prompted(request)
     decisions: list[Decision] = []
     why, mends, looks = "", 0, 0
+    request, answer = await _first(ask, request, turn, frame)
     while True:
-        generation = answer = await ask(request)
+        generation = answer
         if frame.by_schema:
             if (narrower := schema.doubted(answer, request, turn, tools)) is not None:
                 answer = await ask(narrower)
@@ -108,11 +109,26 @@ async def generate(
         results = _with(found, [one.found for one in looked_up] or [ENOUGH] * len(found.queries))
         more = _told_as_text(answer, results) if frame.by_schema else _fed_back(answer, found, results, looks + mends)
         request = msgspec.structs.replace(request, messages=[*request.messages, *more])
-    more_words = outage.nothing_came(turn) if _is_nothing(decisions) else ()
-    if found.refused and not more_words:
-        more_words = outage.not_all(turn, decisions)
-    made = (*files.not_taken(turn), *decisions, *more_words)
+        answer = await ask(request)
+    made = (*files.not_taken(turn), *decisions, *_owned_up(turn, decisions, refused=found.refused))
     return Made(decisions=made, model=ask.name, usage=ask.usage, why=why, prompt=prompted)
+
+
+def _owned_up(turn: Turn, decisions: list[Decision], *, refused: bool) -> tuple[Decision, ...]:
+    if _is_nothing(decisions):
+        return outage.nothing_came(turn)
+    return outage.not_all(turn, decisions) if refused else ()
+
+
+async def _first(ask: _Asking, request: Request, turn: Turn, frame: prompt.Frame) -> tuple[Request, Generation]:
+    """What a provider refuses in what was said long ago does not end the conversation: it is asked without."""
+    try:
+        return request, await ask(request)
+    except ModelError as error:
+        if error.kind != "bad_request" or frame.by_schema or not turn.state.exchanges:
+            raise
+    bare = msgspec.structs.replace(request, messages=[request.messages[0], *request.messages[-2:]])
+    return bare, await ask(bare)
 
 
 def _together(before: list[Decision], new: list[Decision]) -> list[Decision]:

@@ -122,6 +122,8 @@ def part(state: "LaneState", parted: Parted) -> None:
     for address, route in state.reached.items():
         if address.medium == medium:
             state.routes = {medium: route} | state.routes
+    for action in state.actions.values():
+        action.part(parted.address)
     gone = {id(item) for item in state.undecided if _said_by(item.fact, parted.address)}
     state.undecided = [item for item in state.undecided if id(item) not in gone]
     state.reminders = [one for one in state.reminders if one.by.address != parted.address]

@@ -43,12 +43,12 @@ def reminders(heard: tuple[Heard, ...]) -> list[tuple[Heard, Speak]]:
 
 
 def nothing_came(turn: Turn, line: str = NOTHING_CAME) -> tuple[Decision, ...]:
-    """The model answered with nothing, again: what an action had to say is passed on as it is, a person is told."""
-    decisions: list[Decision] = [*as_it_is(turn)]
-    routes = [turn.state.route_of(item) for item in turn.spoken_to()]
-    last = {route.room: route for route in routes if route is not None}  # of each place where somebody waits
-    decisions += [Speak(route=route, text=line) for route in last.values()]
-    return tuple(decisions) or (Wait(reason="the model answered nothing"),)
+    """The model answered with nothing, again: what an action had to say is passed on as it is, and a person is told,
+    in each place where they wrote."""
+    routes = [route for item in turn.spoken_to() if (route := turn.state.route_of(item)) is not None]
+    rooms = {(route.medium, *route.room): route for route in routes}
+    told = (*as_it_is(turn), *(Speak(route=route, text=line) for route in rooms.values()))
+    return told or (Wait(reason="the model answered nothing"),)
 
 
 def as_it_is(turn: Turn) -> tuple[Speak, ...]:

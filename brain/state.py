@@ -143,7 +143,9 @@ class LaneState:
                 return self.actions[key].stopped_at
             case fact:
                 action = self.actions.get(fact.action)
-                return action.route if action and action.by.address not in self.parted else self.route
+                if action is None or (action.asker or action.by.address) in self.parted:
+                    return self.route
+                return action.route
 
     def pressed(self, reference: str) -> ActionView | None:
         """What a button means: by the mark on a card, which stays the same when labels change; else by its label."""

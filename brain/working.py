@@ -7,7 +7,7 @@ import msgspec
 
 from brain.entries import Steer
 from gateway.actions import IN_FLIGHT, LEADS_TO, Phase
-from gateway.addresses import Route
+from gateway.addresses import Address, Route
 from gateway.cards import Card
 from gateway.events import (
     ActionAnswered,
@@ -46,6 +46,7 @@ class ActionView(msgspec.Struct):
     narrowed: bool = False  # and added to from here: what it comes to is told here alone
     usd: float = 0.0  # what it has cost by now
     by_control: bool = False  # the last steering was a button or a slash command: code tells its outcome
+    asker: Address | None = None  # whose words `route` follows: those of the last job; None is `by`
     stopped_at: Route | None = None  # where they said so
     spoken: dict[str, Route] = {}  # by medium: where it was last spoken of
     run: int = 0  # how often it was set to work again; each run has a card of its own
@@ -93,7 +94,8 @@ class ActionView(msgspec.Struct):
         self.narrowed = self.narrowed or (self.elsewhere and steer.verb in ("interject", "answer"))
         if steer.verb == "interject" and self.phase in IDLE:
             self._begin(at, told=silently)
-            self.route = steer.route or self.route
+            if steer.route is not None:
+                self.route, self.asker = steer.route, steer.by.address
         if steer.verb == "stop":
             self.stopped_at = steer.route
         if steer.route is not None:
@@ -102,6 +104,12 @@ class ActionView(msgspec.Struct):
             self.phase = LEADS_TO.get((self.phase, steer.verb), self.phase)
         if steer.verb == "answer":
             self.questions.pop(steer.question, None)
+
+    def part(self, address: Address) -> None:
+        """It is not this person's any more: nothing is told there."""
+        self.spoken.pop(address.medium, None)
+        if self.stopped_at is not None and self.stopped_at.medium == address.medium:
+            self.stopped_at = None
 
     def _begin(self, at: datetime | None, *, told: bool) -> None:
         self.run, self.began, self.told = self.run + 1, at, told

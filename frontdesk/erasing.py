@@ -64,6 +64,10 @@ async def _key_of(broker: Broker, settings: Settings, person: Address) -> str:
 
 
 def words(report: Report, person: Address) -> str:
+    if not (report.messages or report.entries):
+        return (
+            f"Nothing of {person} was found: `frontdesk people` and `frontdesk search` show how addresses are written."
+        )
     return (
         f"Erased: {report.messages} messages of {person} and what was made of them ({report.entries} entries, "
         f"{report.workspaces} workspaces, {report.blobs} attachments). Backups that were made before still hold them."

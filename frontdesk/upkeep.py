@@ -22,7 +22,9 @@ from gateway.settings import Settings
 from gateway.views import ViewsFile
 
 KEEPER_SECONDS = 2.0  # of its lease
-STREAMS = ("frontdesk-log", "frontdesk-cmd", "frontdesk-evt", "OBJ_frontdesk-blobs")
+# In the order in which they are copied, so that what was said before the first copy is kept: a fact acknowledged there
+# is in the journals, copied later; and these are never ahead of the commands whose places they note, or of their blobs.
+STREAMS = ("frontdesk-evt", "frontdesk-log", "frontdesk-cmd", "OBJ_frontdesk-blobs")
 
 
 def views_file(store: Path) -> ViewsFile:
@@ -131,7 +133,7 @@ def _backup_of_streams(url: str, target: Path, written: list[Path]) -> str:
     return "\n".join(
         [
             f"{views_too}The journals and blobs are NATS's: copy them with its own tool (https://github.com/nats-io/natscli),",
-            "also while everything runs, in this order:",
+            "also while everything runs, in this order, with the server's token in NATS_USER where it asks for one:",
             *backups,
             "To restore: stop all processes, remove those streams (nats stream rm), then",
             *restores,

@@ -101,9 +101,13 @@ async def supervise(broker: Broker, key: str, ttl_seconds: float, work: Role) ->
             raise hopeless
         if boot_seconds() - began > HEALTHY_SECONDS:
             pause = FIRST_PAUSE_SECONDS
-        log.error("%s stopped and starts again in %.1f s", key, pause, exc_info=error)
+        deposed = _deposed(error)
+        if deposed:
+            log.warning("%s stopped and starts again in %.1f s: %s", key, pause, _why(error))
+        else:
+            log.error("%s stopped and starts again in %.1f s", key, pause, exc_info=error)
         await asyncio.sleep(pause)
-        pause = min(pause * 2, DEPOSED_PAUSE_SECONDS if _deposed(error) else LONGEST_PAUSE_SECONDS)
+        pause = min(pause * 2, DEPOSED_PAUSE_SECONDS if deposed else LONGEST_PAUSE_SECONDS)
 
 
 def _deposed(error: BaseException | None) -> bool:
@@ -111,6 +115,13 @@ def _deposed(error: BaseException | None) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(_deposed(inner) for inner in error.exceptions)
     return isinstance(error, Deposed | Unconfirmed)
+
+
+def _why(error: BaseException | None) -> str:
+    """Once each, as several parts of a role notice the same."""
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(dict.fromkeys(_why(inner) for inner in error.exceptions))
+    return str(error)
 
 
 def _hopeless(error: BaseException | None) -> CannotServe | BrokerUnusable | None:

@@ -212,6 +212,9 @@ class Journal(Generic[S]):
     def _fold(self, sequence: int, entry: Any, size_bytes: int) -> None:
         self._tail = sequence
         self._folding.take(sequence, entry, size_bytes)
+        self._wake()
+
+    def _wake(self) -> None:
         for folded, ready in list(self._waiting.items()):
             if folded.cancelled():
                 del self._waiting[folded]

@@ -142,6 +142,7 @@ def _table(db: "Database", name: str) -> "Table":
 
 def _connect(path: Path) -> sqlite3.Connection:
     new = not path.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)  # a process with the brain alone has no file of its own there
     db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     if new:
         os.chmod(path, 0o600)

@@ -89,7 +89,10 @@ class Signatures:
         """
         if method not in self._signatures:
             if args:
-                raise TypeError(f"primitives.{method} takes its arguments by name")
+                known = ", ".join(self._signatures)
+                raise TypeError(
+                    f"there is no primitives.{method}, or it takes its arguments by name; there are: {known}"
+                )
             return kwargs
         text, signature = self._signatures[method]
         try:

@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gateway.broker.blobs import BlobFolder, blobs_of
 from gateway.broker.protocol import MAX_ENTRY_BYTES, Deposed, Stale, Stored, TooLarge, Unconfirmed
 from gateway.broker.signals import Signals
-from gateway.broker.sqlite_file import StoreUnusable, connect, locked, mend, opened
+from gateway.broker.sqlite_file import StoreUnusable, connect, is_damage, locked, mend, opened
 from gateway.broker.sqlite_writer import SqliteWriter
 from gateway.clock import boot_seconds
 
@@ -27,6 +27,8 @@ RECENT_ENTRIES, RECENT_BYTES = 512, 4 * 1024 * 1024
 READ_AT_ONCE = 256
 CALM_SECONDS = 5.0  # without trouble, before it is over
 PURGED_AT_ONCE = 500  # rows; other work goes in between
+
+T = TypeVar("T")
 
 
 class SqliteBroker:
@@ -103,7 +105,18 @@ class SqliteBroker:
     async def _after(self, subject: str, after: int, limit: int) -> list[Stored]:
         if after >= self._recent_after:
             return list(_newer(self._recent, subject, after))
-        return await self._loop.run_in_executor(self._reader, self._select, subject, after, limit)
+        return await self._look(lambda: self._select(subject, after, limit))
+
+    async def _look(self, question: Callable[[], T]) -> T:
+        """In the thread that reads. Raises Unconfirmed, and StoreUnusable where the file turns out to be damaged."""
+        try:
+            return await self._loop.run_in_executor(self._reader, question)
+        except sqlite3.OperationalError as error:  # the disk fails, or somebody holds the file
+            raise Unconfirmed(str(error)) from error
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            raise StoreUnusable(mend(self._path, error)) from error
 
     def _select(self, subject: str, after: int, limit: int) -> list[Stored]:
         where, values = _matching(subject)
@@ -146,12 +159,10 @@ class SqliteBroker:
     async def subjects(self, pattern: str) -> list[str]:
         where, values = _matching(pattern)
         sql = f"select distinct subject from entry where {where}"  # noqa: S608
-        return await self._loop.run_in_executor(
-            self._reader, lambda: [name for (name,) in self._read_db.execute(sql, values)]
-        )
+        return await self._look(lambda: [name for (name,) in self._read_db.execute(sql, values)])
 
     async def consume(self, subject: str, durable: str) -> AsyncIterator["SqliteDelivery"]:
-        after = self._cursors.get(durable, 0) or await self._loop.run_in_executor(self._reader, self._cursor, durable)
+        after = self._cursors.get(durable, 0) or await self._look(lambda: self._cursor(durable))
         while True:
             grown: asyncio.Future[int] = self._loop.create_future()
             self._waiting[grown] = subject

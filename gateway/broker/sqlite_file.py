@@ -40,6 +40,12 @@ def mend(path: Path, error: Exception) -> str:
     return f"{path}: {error}. {found[:1].upper()}{found[1:]}." if found else f"{path}: {error}."
 
 
+def is_damage(error: sqlite3.Error) -> bool:
+    """It does not go away by itself: the file's own bytes are wrong."""
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
 def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
     """For any thread, without transactions of its own. Raises sqlite3.Error."""
     db = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)

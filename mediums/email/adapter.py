@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 OFF_THE_LOOP_BYTES = 200_000  # reading a larger mail would hold up everybody's conversation
+LONG_CHARACTERS = 2_000  # so would writing one
 HELD_KEPT = 10_000
 
 
@@ -55,6 +56,8 @@ class Pace(Record, frozen=True, kw_only=True):
     old_mails: int = 20
     of_a_thread: int = 30
     of_a_person: int = 120
+    stumbles: int = 3
+    unreadable_seconds: float = 600.0
 
 
 class EmailMedium:
@@ -76,6 +79,7 @@ class EmailMedium:
         self._publishing_since: float | None = None
         self._budget = Budget(self._pace.of_a_thread, self._pace.of_a_person)
         self._held: dict[tuple[int, int], float] = {}
+        self._stumbles = ((0, 0), 0)  # the mail over which the connection ended last, and how often
 
     # --- receiving ---------------------------------------------------------------------------------------------------
 
@@ -127,8 +131,13 @@ class EmailMedium:
 
     async def _take_all(self, mailbox: "Mailbox", publish: Publish, keep: Keep) -> None:
         for uid in await mailbox.untaken():
-            if self._held.get((mailbox.uid_validity, uid), 0.0) <= time.monotonic():
+            if self._held.get((mailbox.uid_validity, uid), 0.0) > time.monotonic():
+                continue
+            try:
                 await self._take(mailbox, uid, publish, keep)
+            except MailboxFailed:
+                self._stumbled(mailbox, uid)
+                raise
 
     async def _take(self, mailbox: "Mailbox", uid: int, publish: Publish, keep: Keep) -> None:
         """Published if a person wrote it, then marked; one that is over the budget stays as it is."""
@@ -136,7 +145,8 @@ class EmailMedium:
         if heard is not None and heard.fact is not None:
             wait_seconds = self._budget.wait_seconds(heard.thread, heard.fact.author.address.user)
             if wait_seconds:
-                self._hold(mailbox, uid, wait_seconds, heard)
+                why = "too many came within an hour, as between two robots"
+                self._hold(mailbox, uid, wait_seconds, heard.about, why)
                 return
             self._publishing_since = time.monotonic()
             await publish(await self._with_files(heard.fact, heard.files, keep))
@@ -159,9 +169,15 @@ class EmailMedium:
         raw = await mailbox.raw(uid, envelope.size)
         if raw is None:
             return None
-        if len(raw) > OFF_THE_LOOP_BYTES or b"text/html" in raw:
-            return await asyncio.to_thread(wire.heard, raw, self._account, envelope.at)
-        return wire.heard(raw, self._account, envelope.at)
+        try:
+            if len(raw) > OFF_THE_LOOP_BYTES or b"text/html" in raw:
+                return await asyncio.to_thread(wire.heard, raw, self._account, envelope.at)
+            return wire.heard(raw, self._account, envelope.at)
+        except (
+            Exception
+        ):  # anybody can send anything: no mail may ever end the watch on the mailbox, so it comes to this
+            log.exception("%s: mail %d cannot be read", self.account, uid)
+            return wire.noticed(raw, self._account, envelope.at, "this mail cannot be read: it is broken")
 
     async def _with_files(self, fact: MessageReceived, enclosed: tuple[Enclosed, ...], keep: Keep) -> MessageReceived:
         async def data(one: Found) -> bytes:
@@ -173,13 +189,17 @@ class EmailMedium:
         ]
         return msgspec.structs.replace(fact, files=await taken(found, data, keep, self.account))
 
-    def _hold(self, mailbox: "Mailbox", uid: int, wait_seconds: float, heard: wire.Heard) -> None:
-        log.warning(
-            "%s: %s waits %.0f min in the mailbox: too many came within an hour, as between two robots",
-            self.account,
-            heard.about,
-            wait_seconds / 60,
-        )
+    def _stumbled(self, mailbox: "Mailbox", uid: int) -> None:
+        """The connection ended over this mail. One that the server cannot give (it says goodbye, each time) must not
+        keep back those behind it."""
+        place = (mailbox.uid_validity, uid)
+        self._stumbles = (place, self._stumbles[1] + 1 if self._stumbles[0] == place else 1)
+        if self._stumbles[1] >= self._pace.stumbles:
+            self._hold(mailbox, uid, self._pace.unreadable_seconds, f"mail {uid}", "the server does not hand it over")
+
+    def _hold(self, mailbox: "Mailbox", uid: int, wait_seconds: float, about: str, why: str) -> None:
+        minutes = wait_seconds / 60
+        log.warning("%s: %s waits %.0f min in the mailbox: %s", self.account, about, minutes, why)
         self._held[mailbox.uid_validity, uid] = time.monotonic() + wait_seconds
         if len(self._held) > HELD_KEPT:
             del self._held[next(iter(self._held))]
@@ -218,7 +238,8 @@ class EmailMedium:
     async def send_files(self, route: Route, text: str, files: Sequence[Carried], key: str) -> None:
         """As `send`, with attachments."""
         writing = partial(letter.letter, self._account, route, text, key, self._now(), files)
-        written = await asyncio.to_thread(writing) if files else writing()
+        long = len(text) > LONG_CHARACTERS
+        written = await asyncio.to_thread(writing) if files or long else writing()
         smtp = await asyncio.to_thread(importlib.import_module, "mediums.email.smtp")
         try:
             await smtp.hand_over(self._account, written, self._pace.call_seconds)

@@ -9,11 +9,12 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import Message
+from email.policy import Compat32
 
 from gateway.record import Record, whole_text
 from mediums.email import quotes
 from mediums.email.flowed import unflowed
-from mediums.email.headers import Fields, decoded, only_mailbox, subject_of, text_of
+from mediums.email.headers import UNREADABLE, Fields, decoded, only_mailbox, subject_of, text_of
 from mediums.email.hypertext import GOES_ON, from_html
 
 DEPTH = 8  # of parts in parts
@@ -32,6 +33,16 @@ _MORE_PARTS = "[there is more in this mail: it has too many parts in parts, whic
 _SEALED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
 _METHODS = {"CANCEL": "cancelled invitation", "REPLY": "answer to an invitation", "COUNTER": "other time proposed"}
 _DATE = re.compile(r"^(\d{8})(?:T(\d{6})(Z?))?$")
+
+
+class _AsItCame(Compat32):
+    """The library's own refuses to write what it has read (`X: a\\x0bY: b`)."""
+
+    def fold_binary(self, name: str, value: str) -> bytes:
+        return f"{name}: {value}{self.linesep}".encode("utf-8", "surrogateescape")
+
+
+_AS_IT_CAME = _AsItCame()
 
 
 class Enclosed(Record, frozen=True, kw_only=True):
@@ -213,8 +224,8 @@ def _attached_mail(part: "Part[str, str]", found: _Found, depth: int) -> None:
 def _bytes(message: "Part[str, str]") -> bytes:
     """As it came, as far as the parser has kept it."""
     try:
-        return message.as_bytes()
-    except (LookupError, UnicodeError, ValueError, TypeError, KeyError, AttributeError):
+        return message.as_bytes(policy=_AS_IT_CAME)
+    except UNREADABLE:
         return b""
 
 

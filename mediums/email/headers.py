@@ -11,6 +11,7 @@ import codecs
 import quopri
 import re
 from collections.abc import Iterable
+from email.errors import MessageError
 from email.message import Message
 
 from gateway.record import Record, whole_text
@@ -20,6 +21,9 @@ SUBJECT_LENGTH = 300
 ID_LENGTH = 250  # longer ones are nobody's; a header line has 998 octets
 FIELDS_READ = 400
 FIELD_LENGTH = 50_000
+
+# From the library's parser and writer, on broken mail.
+UNREADABLE = (MessageError, RecursionError, LookupError, ValueError, TypeError, AttributeError)
 
 _ENCODED = re.compile(r"=\?([^?\s]*)\?([bBqQ])\?([^?]*)\?=")
 _ADDRESS = re.compile(r"[^\s<>()@,;:\"\[\]\\]+@[^\s<>()@,;:\"\[\]\\]+")

@@ -177,7 +177,8 @@ def _subject(to: Target, route: Route, markdown: str) -> str:
     subject = _CONTROL.sub(" ", to.subject).strip()
     if route.reply_to:
         return f"Re: {_REPLY.sub('', subject)}".strip()
-    return subject or markup.plain(markdown).strip().partition("\n")[0][:OWN_SUBJECT_LENGTH]
+    first = markup.plain(markdown).strip().partition("\n")[0]
+    return subject or _CONTROL.sub(" ", first)[:OWN_SUBJECT_LENGTH].strip()
 
 
 def _encoded(text: str, field: str) -> str:

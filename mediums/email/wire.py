@@ -26,7 +26,7 @@ from gateway.record import Record
 from mediums.email import body, identity, letter, returns
 from mediums.email.account import MEDIUM, Account
 from mediums.email.body import Enclosed
-from mediums.email.headers import Fields, Mailbox, mailboxes, message_id, references, subject_of
+from mediums.email.headers import UNREADABLE, Fields, Mailbox, mailboxes, message_id, references, subject_of
 from mediums.email.identity import Author
 from mediums.email.quotes import QUOTED
 from mediums.email.robots import Kind, kind_of
@@ -36,7 +36,6 @@ NAMED = 6  # people whose addresses are shown above a shared mail
 _WRITTEN = ("from", "date", "subject", "message-id")  # what copies of one mail share
 _BOUNDARY = re.compile(rb"boundary\s*=", re.IGNORECASE)
 _NO_REPLY = ("noreply", "no-reply", "donotreply", "do-not-reply", "no_reply")
-_UNREADABLE = (RecursionError, LookupError, ValueError, TypeError, AttributeError)  # from the parser, on broken mail
 
 
 class Heard(Record, frozen=True, kw_only=True):
@@ -59,7 +58,7 @@ def heard(raw: bytes, account: Account, at: datetime) -> Heard:
     try:
         message = message_from_bytes(raw, policy=compat32)
         return _heard(message, body.read(message), raw, account, at)
-    except _UNREADABLE:
+    except UNREADABLE:
         return noticed(raw, account, at, "this mail cannot be read: it is broken")
 
 
@@ -70,7 +69,7 @@ def noticed(raw: bytes, account: Account, at: datetime, note: str) -> Heard:
         return _heard(
             BytesHeaderParser(policy=compat32).parsebytes(header), body.Read(text=f"[{note}]"), header, account, at
         )
-    except _UNREADABLE:
+    except UNREADABLE:
         return Heard(kind=Kind.PERSON, fact=None, about="a mail whose header cannot be read")
 
 

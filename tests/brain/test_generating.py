@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from brain import outage
 from brain.entries import Act, Decision, Recalled, Speak, Steer
 from brain.generating import generate
 from brain.tools import legal
 from gateway.events import ActionChanged, ActionResponded, ClarificationRequested, Ref
-from gateway.llm.model import Generation, Request, Usage
+from gateway.llm.model import Generation, ModelError, Request, Usage
 from tests.brain.people import ANA, NOON, OWNER, Talk, frame, route
 from tests.people.town import call
 
@@ -22,6 +24,8 @@ class Scripted:
 
     async def generate(self, request: Request, on_spent: Any = None) -> Generation:
         self.requests.append(request)
+        if "poison" in str(request.messages):
+            raise ModelError("bad_request", "400", retryable=False)
         return next(self._answers)
 
 
@@ -109,6 +113,19 @@ async def test_words_that_never_say_where_they_go_are_said_where_the_person_last
     made, requests = await decided(talk, *[Generation(text="Both are done")] * 3)
     assert [(one.text, one.route) for one in made if isinstance(one, Speak)] == [("Both are done", there.route)]
     assert len(requests) == 3
+
+
+async def test_lm01_what_a_provider_refuses_in_what_was_said_before_does_not_end_the_conversation() -> None:
+    talk = Talk()
+    said = talk.says("what of the poison?")
+    talk.decides(Speak(route=said.route, text="Which one?"))
+    talk.says("never mind")
+    made, requests = await decided(talk, Generation(text="As you like"))
+    assert texts(made) == ["As you like"]
+    assert [message["role"] for message in requests[1].messages] == ["system", "user", "user"]
+    talk.says("poison")
+    with pytest.raises(ModelError):
+        await decided(talk)
 
 
 async def test_one_message_answers_two_questions() -> None:

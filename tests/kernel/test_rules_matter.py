@@ -115,8 +115,7 @@ SLOW: dict[str, Taken] = {
     "nothing leaves before its decision is durable": taken(
         "gateway.journal",
         APPEND,
-        "        self._folding.take(self._tail, entry, len(data))\n        self._changed.set()\n"
-        "        self._changed = asyncio.Event()\n"
+        "        self._folding.take(self._tail, entry, len(data))\n        self._wake()\n"
         "        await asyncio.sleep(0.02)\n"
         "        self._tail = await self._broker.append(self.subject, data, msg_id=nonce, expect_last=self._tail)\n",
     ),

@@ -143,6 +143,21 @@ async def test_em13_a_broken_mail_holds_up_no_other_and_is_not_lost(email):
     assert [inbox.texts[0], inbox.texts[2]] == ["before", "after"]
 
 
+async def test_em13_a_mail_that_the_server_cannot_give_holds_up_no_other(email):
+    await email.says("unreadable")
+    (file,) = email.mail._files(email.mail.address)
+    file.chmod(0)
+    await email.says("after")
+    inbox = Inbox()
+    async with receiving(email.medium(paced(idle_seconds=0.1, unreadable_seconds=0.2)), inbox):
+        await inbox.has(1)
+        assert inbox.texts == ["after"]
+        for file in email.mail._files(email.mail.address):
+            file.chmod(0o600)
+        await inbox.has(2)
+    assert inbox.texts == ["after", "unreadable"]
+
+
 async def test_em13_a_connection_that_ends_while_a_mail_is_fetched(email):
     big = "a long line of text\r\n" * 20_000
     await email.says("small")

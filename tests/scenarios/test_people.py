@@ -39,6 +39,23 @@ async def test_the_operator_sees_and_changes_who_is_who(stage):
     assert sam not in await stage.terminal.look("people", f"unlink {sam}")
 
 
+async def test_what_an_unlinked_address_asked_for_is_not_told_there(stage):
+    sam = f"telegram:{stage.sam.phone.id}"
+    stage.desk.on("February").acts("sales", "Total February", saying="On it")
+    stage.desk.on("now March").interjects("sales", saying="On March")
+    stage.worker.on("Total February").responds("total 6")
+    march = stage.worker.on("now March").responds("total 10").silent()
+    await stage.terminal.look("people", f"link Ana {sam}")
+    february = stage.ana.terminal("Total February.")
+    await february.sees("total 6")
+    await stage.sam.telegram("now March.").sees("On March")
+    await march.asked()
+    await stage.terminal.look("people", f"unlink {sam}")
+    march.release()
+    await february.sees("total 10")
+    assert "total 10" not in stage.sam.on_telegram()
+
+
 async def test_what_is_added_in_private_is_told_in_private(stage):
     group = stage.telegram.group("Travel")
     stage.desk.on("book").acts("booking", "Book Rome", saying="On it")

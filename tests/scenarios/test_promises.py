@@ -122,6 +122,14 @@ async def test_7_who_stops_it_from_elsewhere_hears_there_that_it_is_stopped(play
         await worker.asked()
         await stage.ana.telegram("stop").sees("Stopped “booking”.")
         assert place.seen() == ["On it"]
+        worker = stage.worker.on("Book Oslo").responds("Booked").silent()
+        stage.desk.on("Oslo").acts("oslo", "Book Oslo", saying="On that")
+        place.says("Book Oslo.")
+        await place.sees("On that")
+        await worker.asked()
+        stage.terminal.client.press("stop", stage.view("oslo").label)
+        await stage.until(lambda: "Stopped “oslo”." in "".join(stage.ana.on("terminal")))
+        assert place.seen() == ["On it", "On that"]
 
 
 async def test_7_a_result_goes_elsewhere_if_they_say_so(plays):

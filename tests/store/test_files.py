@@ -20,6 +20,7 @@ from gateway.broker import sqlite_file
 from gateway.broker.protocol import Unconfirmed
 from gateway.broker.sqlite import SqliteBroker
 from gateway.broker.sqlite_file import StoreUnusable
+from gateway.holding import supervise
 from gateway.journal import publish
 from gateway.settings import Settings, StoreSettings
 from tests.store.conftest import eventually, keeping
@@ -68,6 +69,23 @@ async def test_a_damaged_file(tmp_path):
     (tmp_path / "s.db").write_bytes(data)
     with pytest.raises(StoreUnusable, match=r"malformed.*restore a backup"):
         SqliteBroker(tmp_path / "s.db")
+
+
+async def test_a_file_that_is_damaged_where_nobody_has_looked_yet_ends_whoever_reads_it(tmp_path):
+    await filled(tmp_path / "s.db", 400)
+    data = bytearray((tmp_path / "s.db").read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 4 * 4096] = b"\xff" * 4 * 4096
+    (tmp_path / "s.db").write_bytes(data)
+    broker = SqliteBroker(tmp_path / "s.db")
+
+    async def reads(_):
+        await broker.read("evt.a")
+
+    with pytest.raises(StoreUnusable, match=r"malformed.*restore a backup"):
+        async with asyncio.timeout(20):
+            await supervise(broker, "brain", 5.0, reads)
+    await broker.close()
 
 
 async def test_a_file_of_a_newer_version(tmp_path):
