@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from brain import files
 from brain.arguments import MAX_TEXT, Refusal
 from brain.entries import React, Speak
@@ -15,8 +17,7 @@ from gateway.events import ControlPressed, MessageReceived, Person, TimerFired, 
 from gateway.record import whole_text
 
 
-def speak(text: str, how: dict[str, Any], turn: Turn, *, anywhere: bool = False) -> Speak:
-    """`anywhere`: where several places may be meant, where somebody last wrote."""
+def speak(text: str, how: dict[str, Any], turn: Turn) -> Speak:
     reply_to, medium, to = how.get("reply_to"), how.get("medium"), how.get("to")
     if reply_to is not None:
         heard = [item for item in turn.heard if item.label == reply_to.strip("[]")]
@@ -30,13 +31,23 @@ def speak(text: str, how: dict[str, Any], turn: Turn, *, anywhere: bool = False)
     elif medium:
         route = _there(turn.state.routes[medium], heard, turn)
     else:
-        route = _one_route(heard, turn, anywhere=anywhere)
+        route = _one_route(heard, turn)
     answers = tuple(identity_of(item.fact) for item in heard)
     attached = files.named(how.get("attach", ()), turn.state)
     by_tool, text = bool(how), without_events(text, turn)
     if not (text or attached):
         raise Refusal("there are no words in it")
     return Speak(route=route, text=whole_text(text)[:MAX_TEXT], answers=answers, by_tool=by_tool, files=attached)
+
+
+def speak_everywhere(text: str, turn: Turn) -> list[Speak]:
+    """In each place of a conversation where somebody wrote, to what they wrote there."""
+    rooms: dict[object, list[Heard]] = {}
+    for item in turn.spoken_to():
+        if (route := turn.state.route_of(item)) is not None:
+            rooms.setdefault((route.medium, *route.room), []).append(item)
+    spoken = [speak(text, {"reply_to": items[-1].label}, turn) for items in rooms.values()]
+    return [msgspec.structs.replace(one, by_tool=False) for one in spoken]
 
 
 def react(emoji: str, to: str | None, turn: Turn) -> React:
@@ -69,10 +80,8 @@ def _there(route: Route, heard: list[Heard], turn: Turn) -> Route:
     return route.afresh
 
 
-def _one_route(heard: list[Heard], turn: Turn, *, anywhere: bool) -> Route:
+def _one_route(heard: list[Heard], turn: Turn) -> Route:
     """The newest message's, where all belong to one room."""
-    if anywhere:
-        heard = turn.spoken_to()[-1:] or heard[-1:]
     routes = [route for item in heard if (route := turn.state.route_of(item)) is not None]
     if len({(route.medium, *route.room) for route in routes}) > 1:
         raise Refusal(

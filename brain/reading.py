@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from brain import files
-from brain.addressing import react, requester, speak, whose_words
+from brain.addressing import react, requester, speak, speak_everywhere, whose_words
 from brain.arguments import Refusal, checked, time_of
 from brain.entries import Act, Decision, Remind, Speak, Steer, Unremind, Wait
 from brain.meant import found_in_text, tool_named
@@ -56,7 +56,7 @@ def read(
     last: bool = False,
 ) -> Read:
     """`rights` decide by whose words a call follows; `now` is in the person's zone. `before` are the decisions of this
-    turn so far, and `last` says that it is not asked again: its words are sent somewhere, then."""
+    turn so far, and `last` says that it is not asked again: its words go to every place that may be meant, then."""
     text, calls = without_events(generation.text, turn), generation.calls
     by_name = {tool.name: tool for tool in tools}
     text, written = found_in_text(text, by_name, whole=not generation.cut)
@@ -68,7 +68,7 @@ def read(
     for call in calls:
         reading.take(call)
     if text and not reading.queries and not any(isinstance(one, Speak | Wait) for one in reading.decisions):
-        reading.say(text, generation, anywhere=last)
+        reading.say(text, generation, last=last)
     return Read(
         decisions=tuple(reading.decisions),
         calls=calls,
@@ -105,23 +105,28 @@ class _Reading:
             self.decisions.append(decision)
             self.results.append("Done.")
 
-    def say(self, text: str, generation: Generation, *, anywhere: bool) -> None:
+    def say(self, text: str, generation: Generation, *, last: bool) -> None:
         try:
-            spoken = _said(text, generation, self._turn, anywhere=anywhere)
-            _check_room(spoken, [*self._before, *self.decisions], self._turn)
-            self.decisions.insert(0, spoken)
+            for one in _said(text, generation, self._turn, last=last):
+                _check_room(one, [*self._before, *self.decisions], self._turn)
+                self.decisions.insert(0, one)
         except Refusal as why:
             self.results.append(f"Not sent: {why}")
             self.refused = True
 
 
-def _said(text: str, generation: Generation, turn: Turn, *, anywhere: bool) -> Speak:
+def _said(text: str, generation: Generation, turn: Turn, *, last: bool) -> list[Speak]:
     """In plain words, beside calls or alone."""
     if generation.cut and not generation.calls:
         raise Refusal(BROKE_OFF)
     if has_marks(text):
         raise Refusal(HALF_A_CALL)
-    return speak(text, {}, turn, anywhere=anywhere)
+    try:
+        return [speak(text, {}, turn)]
+    except Refusal:
+        if last and (spoken := speak_everywhere(text, turn)):
+            return spoken
+        raise
 
 
 def _query(call: RawCall, by_name: dict[str, Legal]) -> str | None:

@@ -141,8 +141,8 @@ class Turns:
             return work.result() if work.done() else None
         finally:
             newer.cancel()
-            work.cancel()
-            await asyncio.gather(work, return_exceptions=True)
+            if work.cancel():
+                await asyncio.gather(work, return_exceptions=True)
 
     async def _make_and_hold(self, turn: Turn) -> Made:
         made = await self._make(turn)

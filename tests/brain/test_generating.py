@@ -104,15 +104,21 @@ async def test_words_that_have_no_place_are_asked_for_again_and_the_call_is_not(
     assert "say which you reply to" in requests[1].messages[-1]["content"]
 
 
-async def test_words_that_never_say_where_they_go_are_said_where_the_person_last_wrote() -> None:
+async def test_words_that_never_say_where_they_go_are_said_where_the_person_wrote() -> None:
     talk = Talk()
-    talk.says("hello")
-    there = talk.says("and here", at=route("home", "web"))
-    talk.hears(ActionResponded(ref=Ref("act", 1), conversation="p-ana", action=talk.starts(), text="Booked"))
-    talk.says("what now?", at=there.route)
+    key = talk.starts()
+    here, there = talk.says("hello"), talk.says("and here", at=route("home", "web"))
     made, requests = await decided(talk, *[Generation(text="Both are done")] * 3)
-    assert [(one.text, one.route) for one in made if isinstance(one, Speak)] == [("Both are done", there.route)]
+    assert texts(made) == ["Both are done"] * 2
+    assert {one.route for one in made if isinstance(one, Speak)} == {here.route, there.route}
     assert len(requests) == 3
+    talk.decides()
+    talk.hears(ActionResponded(ref=Ref("act", 1), conversation="p-ana", action=key, text="Booked"))
+    talk.says("what now?", at=there.route)
+    made, _ = await decided(talk, *[Generation(text="Booked, and done")] * 3)
+    assert [(one.text, one.route) for one in made if isinstance(one, Speak)] == [("Booked, and done", there.route)]
+    made, _ = await decided(talk, *[Generation(text="Stopped.", calls=(BAD,))] * 3)
+    assert "Stopped." not in texts(made)
 
 
 async def test_lm01_what_a_provider_refuses_in_what_was_said_before_does_not_end_the_conversation() -> None:

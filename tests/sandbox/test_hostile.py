@@ -149,8 +149,7 @@ while True:
 
 async def test_who_asks_and_never_reads_the_answers_is_ended(desk: Desk) -> None:
     await desk.begin(DEAF)
-    for number in range(1, 21):
-        call = await desk.call(number)
+    for call in [await desk.call(number) for number in range(1, 21)]:
         desk.sandbox.reply(call.rpc, "x" * (UNREAD_BYTES_MAX // 10))
     lost = await desk.end("cell1")
     assert isinstance(lost, CellLost)

@@ -32,14 +32,24 @@ async def test_two_places_in_one_turn_must_be_answered_one_by_one(stage):
     assert "say which you reply to" in both.requests[1].messages[-1]["content"]
 
 
-async def test_where_the_model_will_not_say_which_every_place_hears_of_it(stage):
+async def test_where_the_model_says_nothing_every_place_hears_of_it(stage):
     first = stage.desk.on("from here").replies("Hello").held()
-    stage.desk.on("from here", "from there").replies("Hello, wherever you are")
+    stage.desk.on("from here", "from there").gives(Reply(text=""))
     here = stage.ana.telegram("from here.")
     await first.streaming()
     there = stage.ana.terminal("from there.")
     await there.sees("Could you say it differently?")
     await here.sees("Could you say it differently?")
+
+
+async def test_where_the_model_will_not_say_which_it_is_said_in_every_place(stage):
+    first = stage.desk.on("from here").replies("Hello").held()
+    stage.desk.on("from here", "from there").replies("Hello, wherever you are")
+    here = stage.ana.telegram("from here.")
+    await first.streaming()
+    there = stage.ana.terminal("from there.")
+    await there.sees("Hello, wherever you are")
+    await here.sees("Hello, wherever you are")
 
 
 async def test_a_result_goes_where_its_task_was_asked_for(stage):
