@@ -6,6 +6,7 @@ No entry is read or written here, and nothing waits for an event loop.
 import fcntl
 import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,8 @@ def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connectio
 
 def opened(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
     """With its tables. Raises StoreUnusable."""
+    with suppress(OSError):  # SQLite says why
+        path.touch(mode=0o600)  # conversations are private; SQLite gives its log the same rights
     try:
         db = connect(path, busy_seconds)
     except sqlite3.Error as error:
@@ -68,7 +71,7 @@ def opened(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection
         (version,) = db.execute("pragma user_version").fetchone()
         if version <= SCHEMA_VERSION:
             db.executescript(SCHEMA)
-            os.chmod(path, 0o600)  # conversations are private
+            os.chmod(path, 0o600)  # one that was made otherwise
     except (sqlite3.Error, OSError) as error:
         db.close()
         raise StoreUnusable(mend(path, error)) from error

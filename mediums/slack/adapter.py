@@ -17,13 +17,14 @@ import msgspec
 from gateway.addresses import Route
 from gateway.cards import Card
 from gateway.events import ControlPressed, MessageReceived
-from gateway.files import LARGEST_BYTES, Keep
+from gateway.files import Keep
 from gateway.live import LiveSignal, TurnDecided
-from mediums import incoming, markup
+from mediums import markup
 from mediums.medium import Carried, Health, OutcomeUnknown, Publish, SurelyNotSent
 from mediums.slack import failures, outgoing, wire
 from mediums.slack.door import Door
 from mediums.slack.failures import CallFailed
+from mediums.slack.fetching import Fetching
 from mediums.slack.memory import Rooms
 from mediums.slack.pace import Pace
 from mediums.slack.people import People
@@ -62,6 +63,7 @@ class SlackMedium:
         self._client: Client | None = None
         self._people = People(self._profile, self._pace.lookup_seconds)
         self._rooms = Rooms()
+        self._fetching = Fetching(self.account, self._connected)
         self._threads = Threads(self._told_of, self._people, self._rooms, self._pace.lookup_seconds)
         self._chats: dict[str, str] = {}  # person -> the channel of their direct messages
         self._presses = Presses(self._whisper)
@@ -143,7 +145,7 @@ class SlackMedium:
             heard = await self._threads.opened(heard, me)
             fact = heard.fact
             if isinstance(fact, MessageReceived) and heard.files:
-                files = await incoming.taken(heard.files, self._fetch, keep, self.account)
+                files = await self._fetching.taken(heard.files, keep)
                 fact = msgspec.structs.replace(fact, files=files)
             if isinstance(fact, ControlPressed):
                 self._presses.expect(fact)
@@ -152,25 +154,6 @@ class SlackMedium:
             self._publishing_since = None
             self._rooms.published(fact)
         await envelope.acknowledge()
-
-    async def _fetch(self, found: incoming.Found) -> bytes:
-        """By its address, or by the id of a file of which Slack tells no more yet."""
-        client, where = await self._connected(), found.fetch
-        try:
-            address = where if "://" in where else await client.file_address(where)
-            kind, data = await client.fetch(address, LARGEST_BYTES)
-        except CallFailed as error:
-            log.warning("%s: a file could not be fetched: %s", self.account, error)
-            raise incoming.NotFetched("Slack did not hand it over; please send it again") from None
-        is_page = kind == "text/html" and data[:200].lstrip().lower().startswith((b"<!doctype html", b"<html"))
-        if is_page and not (found.kind == "text/html" and found.size == len(data)):
-            log.warning(
-                "%s: instead of a file Slack sent its page to sign in: add the scope files:read to the app, under "
-                "OAuth & Permissions, and reinstall it",
-                self.account,
-            )
-            raise incoming.NotFetched("I may not read files here yet; the person who runs me has been told")
-        return data
 
     async def _heard(self, envelope: "Envelope", me: Me) -> wire.Heard | None:
         """What cannot be read is logged and passed over; other kinds than events and presses say nothing."""

@@ -17,6 +17,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from gateway.files import Attachment
+from mediums.incoming import Found
 from mediums.slack import words
 from mediums.slack.connection import Connection, Envelopes
 from mediums.slack.failures import CONNECTING, CallFailed, Failure, Refusal, Unreachable, refusal
@@ -133,11 +134,10 @@ class Client:
                 files=[{"id": name, "title": upload.file.name}], channel_id=upload.channel, thread_ts=upload.thread
             )
 
-    async def file_address(self, name: str) -> str:
+    async def file(self, name: str) -> Found:
         """https://docs.slack.dev/reference/methods/files.info"""
         async with self._failing("files.info"):
-            file = (await self._web.files_info(file=name))["file"]
-            return str(file.get("url_private_download") or file["url_private"])
+            return words.file((await self._web.files_info(file=name))["file"])
 
     async def fetch(self, address: str, most_bytes: int) -> tuple[str, bytes]:
         """Media type and at most one byte more than `most_bytes`; the caller bounds the time. The token goes to

@@ -161,24 +161,24 @@ def _link(target: str, label: str) -> str:
 
 
 def files(message: Payload) -> tuple[Found, ...]:
+    return tuple(file(one) for one in message.get("files") or [])
+
+
+def file(told: Payload) -> Found:
     """https://docs.slack.dev/reference/objects/file-object; one that is gone or not shown has no name.
 
-    Fetched by its address, or by its id where Slack wants to be asked for it first (as in shared channels).
+    Fetched by its address. Where Slack wants to be asked for it first (as in shared channels) it has only an id.
     """
-    return tuple(_file(file) for file in message.get("files") or [])
-
-
-def _file(file: Payload) -> Found:
-    name, kind = file.get("name") or file.get("title") or "file", file.get("mimetype") or ""
+    name, kind = told.get("name") or told.get("title") or "file", told.get("mimetype") or ""
     why = ""
-    if file.get("mode") == "tombstone":
+    if told.get("mode") == "tombstone":
         why = "it was deleted"
-    elif file.get("mode") == "hidden_by_limit":
+    elif told.get("mode") == "hidden_by_limit":
         why = "Slack no longer shows it, as the workspace is over its limit"
-    elif file.get("is_external") or file.get("mode") == "external":
+    elif told.get("is_external") or told.get("mode") == "external":
         why = "it is not kept at Slack but elsewhere; please send the file itself"
-    address = file.get("url_private_download") or file.get("url_private") or file.get("id") or ""
-    return Found(name=name, kind=kind, fetch=str(address), size=int(file.get("size") or 0), why=why)
+    address = told.get("url_private_download") or told.get("url_private") or told.get("id") or ""
+    return Found(name=name, kind=kind, fetch=str(address), size=int(told.get("size") or 0), why=why)
 
 
 # --- emojis ----------------------------------------------------------------------------------------------------------

@@ -65,6 +65,17 @@ async def test_what_was_never_done_is_not_said_to_be() -> None:
     assert texts(made) == [outage.NOTHING_CAME]
 
 
+async def test_where_nothing_came_each_place_that_waits_is_told() -> None:
+    talk = Talk()
+    for at in (route(), route("D7", "slack"), route()):
+        talk.says("hello", at=at)
+    made, _ = await decided(talk, *[Generation(text="")] * 3)
+    assert [(one.route.medium, one.text) for one in made if isinstance(one, Speak)] == [
+        ("telegram", outage.NOTHING_CAME),
+        ("slack", outage.NOTHING_CAME),
+    ]
+
+
 async def test_what_was_done_is_done_once_and_the_rest_owned_up_to() -> None:
     talk = Talk()
     talk.says("stop Rome, book Oslo")

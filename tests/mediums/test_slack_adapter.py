@@ -189,7 +189,17 @@ async def test_sl09_a_file_of_which_slack_tells_no_more_is_asked_for(slack):
     async with receiving(slack.medium(), inbox):
         slack.ana.says("", files=[{"id": whole["id"], "file_access": "check_file_info"}])
         (fact,) = await inbox.has(1)
-    assert inbox.blobs[fact.files[0].digest] == b"figures"
+    (file,) = fact.files
+    assert (file.name, file.kind) == ("q.pdf", "application/pdf")
+    assert inbox.blobs[file.digest] == b"figures"
+
+
+async def test_sl09_a_file_of_which_slack_tells_nothing_is_named_with_the_reason(slack):
+    inbox = Inbox()
+    async with receiving(slack.medium(), inbox):
+        slack.ana.says("", files=[{"id": "F404", "file_access": "check_file_info"}])
+        (fact,) = await inbox.has(1)
+    assert "did not hand it over" in fact.files[0].why
 
 
 async def test_sl09_the_page_to_sign_in_is_no_file_and_the_log_names_the_scope(slack, caplog):

@@ -56,6 +56,14 @@ async def test_another_program_that_holds_the_file(tmp_path):
             sqlite_file.opened(tmp_path / "s.db", busy_seconds=0.1)
 
 
+async def test_a_new_file_and_its_log_are_for_its_owner_alone(tmp_path):
+    broker = SqliteBroker(tmp_path / "s.db")
+    await broker.append("evt.a", b"1", msg_id="1")
+    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("s.db", "s.db-wal", "s.db-shm")]
+    assert modes == [0o600] * 3
+    await broker.close()
+
+
 async def test_a_file_that_is_no_database(tmp_path):
     (tmp_path / "s.db").write_bytes(b"certainly not a database" * 100)
     with pytest.raises(StoreUnusable, match=r"not a database.*restore a backup"):
