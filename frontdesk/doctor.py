@@ -16,12 +16,14 @@ from frontdesk import packages, store
 from frontdesk.isolation import choose
 from frontdesk.legible import unreadable
 from frontdesk.models import REHEARSAL, Models
+from frontdesk.talk import look_up
 from gateway.broker.protocol import Broker, BrokerUnusable, Unconfirmed
 from gateway.broker.sqlite import SqliteBroker
 from gateway.broker.sqlite_file import StoreUnusable
 from gateway.llm.model import Model, ModelError, Request
 from gateway.record import Record
 from gateway.settings import EmailSettings, Settings
+from mediums.local.client import AccessDenied
 
 IMPORTS = """
 import importlib
@@ -54,7 +56,7 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
         yield finding
     yield await _sandbox(settings)
     if settings.mediums.web is not None:
-        yield _web(settings)
+        yield await _web(settings)
     if settings.mediums.telegram is not None:
         yield await _telegram(settings)
     if settings.mediums.slack is not None:
@@ -165,7 +167,7 @@ async def _sandbox(settings: Settings) -> Finding:
     return Finding(part="sandbox", well=True, text=f"Python runs, {how}; beside its own it can import {there}{bounds}")
 
 
-def _web(settings: Settings) -> Finding:
+async def _web(settings: Settings) -> Finding:
     web = settings.mediums.web
     assert web is not None
     family = socket.AF_INET6 if ":" in web.listen.host else socket.AF_INET
@@ -174,9 +176,18 @@ def _web(settings: Settings) -> Finding:
         try:
             probe.bind((web.listen.host, web.listen.port))
         except OSError as error:
-            text = f"{web.listen} cannot be used ({error.strerror}): a gateway runs there, or change mediums.web.listen"
+            if await _is_ours(settings):
+                return Finding(part="web", well=True, text=f"the gateway that runs is at {web.listen}")
+            text = f"{web.listen} cannot be used ({error.strerror}): end what has it, or change mediums.web.listen"
             return Finding(part="web", well=False, text=text)
     return Finding(part="web", well=True, text=f"{web.listen} is free")
+
+
+async def _is_ours(settings: Settings) -> bool:
+    try:
+        return (await look_up(settings, "actions", ""))[1]
+    except AccessDenied:
+        return False
 
 
 async def _telegram(settings: Settings) -> Finding:

@@ -63,7 +63,7 @@ class Ledger:
         self.refused = 0
 
     def apply(self, event: Event) -> None:
-        self.events += 1
+        self.events += not isinstance(event, Disconnected)
         self.status.apply(event)
         match event:
             case wire.Post(author="you", id=said, position=position) if said in self.messages:
@@ -139,6 +139,7 @@ class _Plain:
         self._client, self._out, self._patience_seconds = client, out, patience_seconds
         self._ledger = Ledger()
         self._looking: set[str] = set()
+        self._alone = False  # it was said that there is no gateway
         self._older: int | None = None  # what was said before this run is not part of its transcript
         self._changed = asyncio.Event()
 
@@ -204,6 +205,9 @@ class _Plain:
                 self._write("·", "back again")
             case Disconnected() if self._ledger.status.connected:
                 self._write("·", "the connection is gone, trying again")
+            case Disconnected(why=why) if not (self._ledger.events or self._alone):
+                self._alone = True
+                self._write("·", f"no gateway answers ({why}): start one with `frontdesk run`; trying again")
             case wire.Post(position=position) if position <= (self._older or 0):
                 pass
             case wire.Post(author="assistant", text=text, files=files):

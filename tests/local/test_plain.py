@@ -2,10 +2,14 @@
 
 import asyncio
 import io
+import socket
 
+from frontdesk.doctor import check
 from gateway.events import MediumFact
 from gateway.live import ActionShown, ActionsShown, QuestionShown, TurnDecided
 from gateway.record import decode
+from gateway.settings import MediumsSettings, Settings, StoreSettings, WebSettings
+from gateway.written import Listen, Secret
 from mediums.local import wire
 from mediums.local.client import LocalClient
 from mediums.local.plain import run_plain
@@ -73,6 +77,18 @@ async def test_a_message_that_nobody_answers_is_lost_when_patience_ends(tmp_path
     assert (result.messages, result.lost, result.ok) == (1, 1, False)
 
 
+async def test_without_a_gateway_it_says_what_to_do_once_and_does_not_wait_for_ever():
+    out = io.StringIO()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    async with LocalClient(nobody, TOKEN) as client:
+        result = await run_plain(client, said("hello"), out, patience_seconds=0.7)
+    assert (result.messages, result.lost) == (1, 1)
+    told, line = out.getvalue().splitlines()
+    assert (told.startswith("· no gateway answers ("), line) == (True, "you> hello")
+    assert told.endswith("start one with `frontdesk run`; trying again")
+
+
 async def test_what_was_said_before_is_no_part_of_it(home, client):
     await run_plain(client, said("first"), io.StringIO(), quiet_seconds=0.05)
     out = io.StringIO()
@@ -92,3 +108,15 @@ async def test_a_steering_turn_without_words_counts_after_a_grace(tmp_path):
             await home.medium.show(TurnDecided(route=fact.route, covers=(fact.identity,)))
             break
         assert (await plain).answered == 1
+
+
+async def test_the_doctor_takes_the_gateway_that_runs_for_what_it_is(home, tmp_path, capsys):
+    def settings(token):
+        web = WebSettings(listen=Listen.parse(home.medium.url.removeprefix("http://")), token=Secret(token))
+        return Settings(store=StoreSettings(path=tmp_path / "other.db"), mediums=MediumsSettings(web=web))
+
+    for token in (TOKEN, "another"):
+        await check(settings(token))
+    (ours, theirs) = (line for line in capsys.readouterr().out.splitlines() if "web: " in line)
+    assert ours.startswith("ok    web: the gateway that runs is at 127.0.0.1:")
+    assert theirs.startswith("MEND  web: 127.0.0.1:")
