@@ -18,7 +18,7 @@ READ_BYTES = 1 << 16
 
 
 def open_door() -> socket.socket:
-    """Before the fork: whoever asks from now on is heard, if not at once. Raises OSError."""
+    """Before any code runs: whoever asks from now on is heard, once there is a relay."""
     return socket.create_server(("127.0.0.1", PORT), backlog=CONNECTIONS_MAX)
 
 

@@ -104,6 +104,7 @@ class Zygote:
         self._end_seconds: float | None = config["end_seconds"]
         self._beat, self._frozen, self._paused = _now(), False, False
         self._relays_left, self._relay_pid = RELAYS_MAX, 0
+        self._gate = None if self._relay is None else relay.open_door()  # the relay comes with the first who asks there
         # Sockets are bound by names in an open folder: the whole path may be longer than the 107 bytes they allow.
         self._folder = os.open(run, os.O_PATH | os.O_DIRECTORY)
         self._peer: Peer | None = peer
@@ -121,12 +122,13 @@ class Zygote:
             signal.signal(number, signal.SIG_IGN)
 
     def serve(self) -> None:
-        self._start_relay()
         self._greet()
         while True:
             poll = select.poll()
             poll.register(self._door, select.POLLIN)
             poll.register(self._woken, select.POLLIN)
+            if (gate := self._watched_gate()) is not None:
+                poll.register(gate, select.POLLIN)
             if self._peer is not None:
                 poll.register(self._peer.sock, select.POLLIN | (select.POLLOUT if self._peer.unsent else 0))
             ready = poll.poll(self._patience() * 1000)
@@ -138,6 +140,8 @@ class Zygote:
                     self._attach()
                 elif descriptor == self._woken:
                     self._reap()
+                elif gate is not None and descriptor == gate.fileno():
+                    self._start_relay(gate)
                 else:
                     self._listen_to_peer()
             self._mind_silence(_now() - self._beat)
@@ -235,6 +239,8 @@ class Zygote:
         pid = os.fork()
         if pid == 0:
             self._abandon()
+            if self._gate is not None:
+                self._gate.close()
             try:
                 session.serve(name, door, zygote, self._stubs, stateful=stateful)
             finally:
@@ -243,24 +249,25 @@ class Zygote:
         self._sessions[pid] = name
         self._send({"t": "forked", "session": name, "pid": pid})
 
-    def _start_relay(self) -> None:
+    def _watched_gate(self) -> socket.socket | None:
+        """While nobody serves it, and code runs that may ask there."""
+        serves = self._relay_pid or not self._relays_left
+        return None if serves or self._paused or self._frozen else self._gate
+
+    def _start_relay(self, gate: socket.socket) -> None:
         """And again when it was ended by the code, some times."""
-        if self._relay is None or not self._relays_left:
-            return
         self._relays_left -= 1
-        try:
-            door = relay.open_door()
-        except OSError:  # the code has taken the port itself
-            return
         zygote = os.getpid()
         self._relay_pid = os.fork()
         if self._relay_pid == 0:
             self._abandon()
             try:
-                relay.serve(self._relay, zygote, door)
+                assert self._relay is not None
+                relay.serve(self._relay, zygote, gate)
             finally:
                 os._exit(session.FAILED)
-        door.close()
+        if not self._relays_left:  # whoever asks after that one is refused
+            gate.close()
 
     def _abandon(self) -> None:
         """In the child: the zygote's sockets are not its own."""
@@ -278,7 +285,7 @@ class Zygote:
                 if pid == 0:
                     return
                 if pid == self._relay_pid:
-                    self._start_relay()
+                    self._relay_pid = 0
                 if (name := self._sessions.pop(pid, None)) is not None:
                     self._end(name, os.waitstatus_to_exitcode(status))
         except (ChildProcessError, BlockingIOError):
