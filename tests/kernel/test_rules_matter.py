@@ -110,7 +110,7 @@ SLOW: dict[str, Taken] = {
         "        await acknowledge(delivery.ack)\n"
         "        while not await self._taken(key):\n"
         "            await asyncio.sleep(AGAIN_SECONDS)\n",
-        at=("ack actions",),
+        at=("append log.lane",),  # an acknowledgement goes with the next commit, of whomever
     ),
     "nothing leaves before its decision is durable": taken(
         "gateway.journal",
