@@ -185,7 +185,7 @@ async def _web(settings: Settings) -> Finding:
 
 async def _is_ours(settings: Settings) -> bool:
     try:
-        return (await look_up(settings, "actions", ""))[1]
+        return (await look_up(settings, "people", ""))[1]
     except AccessDenied:
         return False
 
