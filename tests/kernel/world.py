@@ -264,7 +264,8 @@ def _open(path: Path, story: Story) -> SqliteBroker:
 async def _settle(story: Story, raw: SqliteBroker, gate: Gate) -> str:
     """Until nothing is left to do, or the process is dead. What is left, if it does not come to an end.
 
-    All that is durable is read only while nothing passes the process's gate: that is most of what a run costs.
+    All that is durable is read only while nothing passes the process's gate: that is most of what a run costs, and what
+    is read one after the other is of one moment only then.
     """
     deadline, passed = time.monotonic() + SETTLE_SECONDS, 0
     why = "the person is not done"
@@ -274,6 +275,6 @@ async def _settle(story: Story, raw: SqliteBroker, gate: Gate) -> str:
         if passed != before or not story.done or story.platform.confirmed < len(story.platform.pushed):
             continue
         why = (await Reading.of(raw)).unsettled()
-        if not why:
+        if not why and passed == sum(gate.counts.values()):
             return ""
     return "" if gate.dead else f"did not settle: {why}"
