@@ -74,9 +74,7 @@ class OpenAIProvider:
                 headers=_headers(endpoint),
                 proxy=_proxy(base),
             ) as response:
-                if (
-                    response.status == 403 and response.content_type == "text/html"
-                ):  # a guard before it, not the model's
+                if response.status == 403 and response.content_type == "text/html":  # by a guard that stands before it
                     raise _no_model_there(attempt, await response.content.read(REFUSAL_BYTES_MAX))
                 if response.status != 200:
                     raise _refused(attempt, response, await response.content.read(REFUSAL_BYTES_MAX))

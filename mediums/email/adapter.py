@@ -173,9 +173,7 @@ class EmailMedium:
             if len(raw) > OFF_THE_LOOP_BYTES or b"text/html" in raw:
                 return await asyncio.to_thread(wire.heard, raw, self._account, envelope.at)
             return wire.heard(raw, self._account, envelope.at)
-        except (
-            Exception
-        ):  # anybody can send anything: no mail may ever end the watch on the mailbox, so it comes to this
+        except Exception:  # anybody can send anything, and no mail may ever end the watch on the mailbox
             log.exception("%s: mail %d cannot be read", self.account, uid)
             return wire.noticed(raw, self._account, envelope.at, "this mail cannot be read: it is broken")
 
