@@ -20,7 +20,7 @@ Unknown = Literal["ignore", "pair", "reply"]
 
 
 class Contact(Record, frozen=True, kw_only=True):
-    """`key` names the contact's private conversation for ever; it is made from the name in the settings."""
+    """`key` names the contact's private conversation for ever; made from the name that the settings gave first."""
 
     key: str
     name: str
@@ -50,6 +50,7 @@ class Contacts:
         self.unknown, self._timezone = unknown, timezone
         self._found: tuple[PeopleState | None, int] = None, -1  # the book, and how far it was, of:
         self._addresses: dict[str, tuple[Address, ...]] = {}
+        self._present: dict[str, Contact] = {}
 
     def with_book(self, book: PeopleState) -> "Contacts":
         return Contacts(self.settings, self.unknown, self._timezone, book)
@@ -65,8 +66,7 @@ class Contacts:
         )
 
     def known(self, address: Address) -> Contact | None:
-        contact = self._by_key.get(self.key_of(address))
-        return None if contact is None else msgspec.structs.replace(contact, addresses=self.addresses(contact.key))
+        return self.with_key(self.key_of(address))
 
     def key_of(self, address: Address) -> str:
         """The same for all addresses of a person."""
@@ -79,17 +79,23 @@ class Contacts:
         return learned if learned and learned.how != "settings" else self._in_settings.get(address)
 
     def addresses(self, key: str) -> tuple[Address, ...]:
-        now = self.book, self.book.changes
-        if self._found != now:
-            self._found, self._addresses = now, {}
-            for address in dict.fromkeys((*self._in_settings, *self.book.links)):
-                if self.link(address):
-                    whose = self.key_of(address)
-                    self._addresses[whose] = (*self._addresses.get(whose, ()), address)
+        self._look()
         return self._addresses.get(key, ())
 
+    def _look(self) -> None:
+        now = self.book, self.book.changes
+        if self._found == now:
+            return
+        self._found, self._addresses = now, {}
+        for address in dict.fromkeys((*self._in_settings, *self.book.links)):
+            if self.link(address):
+                whose = self.key_of(address)
+                self._addresses[whose] = (*self._addresses.get(whose, ()), address)
+        renamed = {self.book.now(contact.key): contact for contact in reversed(self.settings)}
+        self._present = {key: self._by_key.get(key, contact) for key, contact in renamed.items()}
+
     def role_of(self, address: Address) -> Role:
-        contact = self._by_key.get(self.key_of(address))
+        contact = self.with_key(self.key_of(address))
         return contact.role if contact else "stranger"
 
     def same(self, one: Address, other: Address) -> bool:
@@ -101,7 +107,12 @@ class Contacts:
         return Rights(place, self.role_of, self.same)
 
     def with_key(self, key: str) -> Contact | None:
-        return self._by_key.get(key)
+        """With all addresses, and under the name of now."""
+        self._look()
+        contact = self._present.get(key) or self._by_key.get(key)
+        if contact is None:
+            return None
+        return msgspec.structs.replace(contact, key=key, addresses=self._addresses.get(key, ()))
 
     def name_of(self, contact: Contact) -> str:
         """What the operator calls them. A stranger's is whatever they typed, and may be a contact's."""
@@ -112,8 +123,8 @@ class Contacts:
         return contact.name
 
     def named(self, name: str) -> Contact | None:
-        """By key or by name."""
-        return self._by_key.get(contact_key(name))
+        """By key or by name; as whoever they turned out to be."""
+        return self.with_key(self.book.now(contact_key(name)))
 
     def home(self, conversation: str) -> str:
         """Where that conversation goes on."""
@@ -122,8 +133,8 @@ class Contacts:
 
     def everyone(self) -> list[Contact]:
         """Without those who turned out to be somebody else."""
-        present = [one for one in self.settings if self.book.now(one.key) == one.key]
-        return [msgspec.structs.replace(one, addresses=self.addresses(one.key)) for one in present]
+        keys = dict.fromkeys(self.book.now(one.key) for one in self.settings)
+        return [one for key in keys if (one := self.with_key(key)) is not None]
 
 
 def owner(contacts: Iterable[Contact]) -> Contact:

@@ -105,7 +105,7 @@ class Manager:
                 lanes = self._lanes = Lanes(self._open, group, self._operator)
                 for subject in await self._broker.subjects("log.lane.>"):
                     lanes.keep(subject.removeprefix("log.lane."))
-                await self._registry.enter_settings()
+                await self._registry.enter_settings(lambda key: f"p-{key}" in lanes)
                 await self._settle(lanes)
                 await self._kept.give(lambda data: self._pass_on(_fact(data), lanes))
                 consumed = Consumed(self._broker)

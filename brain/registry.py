@@ -6,6 +6,7 @@ writer.
 """
 
 import hashlib
+import logging
 import re
 import secrets
 from collections import OrderedDict
@@ -22,6 +23,9 @@ from gateway.holding import Guard
 from gateway.journal import Journal
 from gateway.people import BOOK, ChangePeople
 
+log = logging.getLogger(__name__)
+
+LOCAL = ("web", "terminal")
 GOOD_FOR = timedelta(minutes=15)
 TRIES, TRIES_FOR = 5, timedelta(minutes=15)  # wrong codes of one address; beyond that also right ones are refused
 ADDRESSES_KEPT = 1000
@@ -46,12 +50,17 @@ class Registry:
     async def open(self) -> None:
         await self.journal.open()
 
-    async def enter_settings(self) -> list[Address]:
+    async def enter_settings(self, has_spoken: Callable[[str], bool]) -> list[Address]:
         """What the settings say now that they did not say before; the addresses that they no longer give to whom they
-        did."""
+        did. `has_spoken`: there is a conversation of that key."""
         said = {address: contact.key for contact in self.contacts.settings for address in contact.addresses}
-        entered = {address: link.key for address, link in self.book.links.items() if link.how == "settings"}
-        gone = [address for address, key in entered.items() if said.get(address) != key]
+        links, now = self.book.links.items(), self.book.now
+        entered = {address: now(link.key) for address, link in links if link.how == "settings"}
+        for new, old in renamed(said, entered, self.book):
+            if not has_spoken(new):
+                log.info("%s is called %s in the settings now, and stays who they were", old, new)
+                await self._write(Merged(key=new, into=old, at=self._now()))
+        gone = [address for address, key in entered.items() if address not in said or now(said[address]) != key]
         for address in gone:
             await self._write(Unlinked(address=address, how="settings", at=self._now()))
         for address, key in said.items():
@@ -181,6 +190,22 @@ TOO_MANY = "That were too many wrong codes. Wait a quarter of an hour, and ask f
 NOT_GOOD = "That code is not good, or not any more. They last fifteen minutes and work once; `/link` gives a new one."
 SAME_PLACE = "Say it to me where you already talk to me, not here."
 NOT_HERE = "That code is void: it can only link a place where I don't know you to one where I do."
+
+
+def renamed(said: dict[Address, str], entered: dict[Address, str], book: PeopleState) -> list[tuple[str, str]]:
+    """(new key, old key) of contacts that the settings call otherwise now: all addresses of somebody who is not there
+    any more are a newcomer's. The page and the terminal are the owner's, whoever that is, and prove it only of whom has
+    nothing else."""
+    present = {book.now(key) for key in said.values()}
+    found = []
+    for old in dict.fromkeys(entered.values()):
+        had = [address for address, key in entered.items() if key == old]
+        own = [address for address in had if address.medium not in LOCAL] or had
+        whose = {said.get(address) for address in own}
+        new = whose.pop()
+        if old not in present and not whose and new and new not in entered.values() and book.now(new) == new:
+            found.append((new, old))
+    return found
 
 
 def _digest(code: str) -> str:

@@ -44,12 +44,10 @@ class Console:
 
     def __init__(self, broker: Broker, contacts: Contacts, assistant: str) -> None:
         self._broker = broker
-        contact = owner(contacts.settings)
-        self._frame = prompt.Frame(assistant, contact, False)
-        conversation = f"p-{contact.key}"
-        self._subject = f"log.lane.{conversation}"
+        self._owner = owner(contacts.settings)
+        self._frame = prompt.Frame(assistant, self._owner, False)
         self._orders = Orders(broker, contacts.with_book)
-        self._lane = Follower(broker, self._subject, LaneState(conversation), LaneEntry)
+        self._lanes: dict[str, Follower[LaneState]] = {}
 
     async def people(self, words: str) -> str:
         """Who is who; or a change of it: see `frontdesk.orders`."""
@@ -58,24 +56,30 @@ class Console:
         except ValueError as error:
             raise LookupError(f"{words}: {error}") from None
 
+    async def _state(self) -> LaneState:
+        conversation = (await self._orders.contacts()).home(f"p-{self._owner.key}")
+        if conversation not in self._lanes:
+            lane = Follower(self._broker, f"log.lane.{conversation}", LaneState(conversation), LaneEntry)
+            self._lanes = {conversation: lane}
+        return await self._lanes[conversation].now()
+
     async def trace(self, about: str) -> str:
         """Why: the turns about a message (`m12`, or its identity), or the last few."""
-        state = await self._lane.now()
+        state = await self._state()
         found = [exchange for exchange in state.exchanges if not about or _is_about(exchange, about)]
         waiting = [item for item in state.undecided if about and _is_it(item, about)]
         if not found and waiting:
             return _waiting(waiting, state, self._frame)
-        found = found or await self._older(about)
+        found = found or await self._older(state.conversation, about)
         if not found:
             raise LookupError(f"No turn about {about}." if about else "Nothing was decided yet.")
         return "\n\n".join(_turn(exchange, state, self._frame) for exchange in found[-TURNS_SHOWN:])
 
-    async def _older(self, about: str) -> list[Exchange]:
+    async def _older(self, conversation: str, about: str) -> list[Exchange]:
         """Of turns that left the prompt, as far as the journal goes back."""
-        conversation = self._subject.removeprefix("log.lane.")
         folding = Folding(LaneState(conversation), LaneEntry)
         found = []
-        for stored in await self._broker.read(self._subject):
+        for stored in await self._broker.read(f"log.lane.{conversation}"):
             entry = unstamped(stored, folding.entries)[2]
             folding.take(stored.sequence, entry, len(stored.data))
             if isinstance(entry, Decided) and _is_about(folding.state.exchanges[-1], about):
@@ -84,7 +88,7 @@ class Console:
 
     async def code(self, about: str) -> str:
         """The Python that an action ran: by label or name, or the newest."""
-        action = self._action(about, await self._lane.now())
+        action = self._action(about, await self._state())
         state = await Follower(self._broker, f"log.act.{action.key}", ActionState(action.key), ActionEntry).now()
         if not state.code:
             return f"**{action.name}** ({action.label}) has not run any code."
@@ -92,7 +96,7 @@ class Console:
         return f"**{action.name}** ({action.label}) ran:\n\n{cells}"
 
     async def actions(self) -> str:
-        state = await self._lane.now()
+        state = await self._state()
         if not state.turns:
             raise LookupError("Nothing was said here yet.")
         ended = [action for action in state.actions.values() if not action.in_flight]

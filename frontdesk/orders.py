@@ -24,16 +24,20 @@ class Orders:
         self._book = Follower(broker, BOOK, PeopleState(), PeopleEntry)
         self._contacts = contacts
 
+    async def contacts(self) -> Contacts:
+        """As the book says now."""
+        return self._contacts(await self._book.now())
+
     async def people(self, words: list[str]) -> str:
         """Raises LookupError with words for the operator."""
         if not words:
-            return _listed(self._contacts(await self._book.now()))
+            return _listed(await self.contacts())
         order = _order(words)
         await publish(self._broker, ORDERS, order, order.id)
         why = await self._answer(order.id)
         if why:
             raise LookupError(f"Not done: {why}.")
-        return f"Done.\n\n{_listed(self._contacts(await self._book.now()))}"
+        return f"Done.\n\n{_listed(await self.contacts())}"
 
     async def _answer(self, order: str) -> str:
         try:

@@ -4,6 +4,7 @@ again. What was said joins, and nothing is shown to whom it does not belong."""
 import asyncio
 import re
 
+import msgspec
 import pytest
 
 from brain.contacts import Contact
@@ -11,7 +12,21 @@ from brain.entries import Speak
 from frontdesk.erase import erase
 from gateway.addresses import UNVERIFIED, Address
 from gateway.people import ChangePeople
-from tests.people.town import CONTACTS, MEMBER, OWNER, STRANGER, Clock, calls, private, room, says, shown, town
+from tests.people.town import (
+    CONTACTS,
+    MEMBER,
+    OTHER,
+    OWNER,
+    OWNER_MAIL,
+    STRANGER,
+    Clock,
+    calls,
+    private,
+    room,
+    says,
+    shown,
+    town,
+)
 
 CODE = re.compile(r"[A-Z2-9]{4}-[A-Z2-9]{4}")
 
@@ -197,6 +212,76 @@ async def test_what_the_settings_say_joins_and_parts(tmp_path):
         await here.says(STRANGER, "Again nobody.")
         await here.settled()
         assert "Before" not in shown(here.model.requests[-1])
+
+
+def said_in(state):
+    return [item.fact.text for one in state.exchanges for item in one.heard]
+
+
+async def test_whom_the_settings_call_otherwise_is_who_they_were(tmp_path):
+    """Also after a code, a second name, and the first one again."""
+    ana, *others = CONTACTS
+    maria, mia = (msgspec.structs.replace(ana, key=key, name=key.title()) for key in ("maria", "mia"))
+    async with town(tmp_path / "db", echo, unknown="reply") as here:
+        await here.says(OWNER, "As Ana.")
+        code = await code_for(here, OWNER)
+        await here.says(STRANGER, code)
+        await here.settled()
+    for now in (maria, mia, ana):
+        async with town(tmp_path / "db", echo, unknown="reply", contacts=[now, *others]) as here:
+            await here.says(STRANGER, f"As {now.name}.")
+            await here.settled()
+            assert said_in(await here.lane("p-ana"))[-1] == f"As {now.name}."
+            assert f"{now.name} (owner)" in shown(here.model.requests[-1])
+            assert "As Ana." in shown(here.model.requests[-1])
+            known = here.manager._contacts
+            assert {known.known(one).name for one in (OWNER, OWNER_MAIL, STRANGER)} == {now.name}
+            assert known.named(now.name) in known.everyone()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param([Contact(key="dan", name="Dan", role="owner", addresses=(OWNER,))], id="one address of two"),
+        pytest.param(
+            [Contact(key="ben", name="Ben", role="owner", addresses=(MEMBER, OWNER, OWNER_MAIL))], id="to Ben"
+        ),
+        pytest.param(
+            [
+                Contact(key="dan", name="Dan", role="owner", addresses=(OWNER, OWNER_MAIL)),
+                Contact(key="ana", name="Ana", role="member", addresses=(OTHER,)),
+            ],
+            id="Ana is there",
+        ),
+    ],
+)
+async def test_whoever_gets_an_address_of_somebody_else_does_not_get_what_they_said(tmp_path, settings):
+    async with town(tmp_path / "db", echo) as here:
+        await here.says(OWNER, "My salary is 5.")
+        await here.settled()
+    async with town(tmp_path / "db", echo, contacts=settings) as here:
+        await here.says(OWNER, "What do you know?")
+        await here.settled()
+        assert "salary" not in shown(here.model.requests[-1])
+
+
+async def test_who_had_only_the_page_has_it_under_a_name_too(tmp_path):
+    """As the first settings have no contacts, and then there is Telegram."""
+    page, phone = Address(medium="web", user="owner"), OWNER
+    first = Contact(key="owner", name="You", role="owner", addresses=(page,))
+    async with town(tmp_path / "db", echo, contacts=[first]) as here:
+        await here.says(page, "From the page.")
+        await here.settled()
+    named = Contact(key="ana", name="Ana", role="owner", addresses=(phone, page))
+    async with town(tmp_path / "db", echo, contacts=[named]) as here:
+        await here.says(phone, "From the phone.")
+        await here.settled()
+        assert "From the page." in shown(here.model.requests[-1])
+    other = Contact(key="ben", name="Ben", role="owner", addresses=(MEMBER, page))
+    async with town(tmp_path / "db", echo, contacts=[other]) as here:
+        await here.says(page, "Who am I?")
+        await here.settled()
+        assert "From the phone." not in shown(here.model.requests[-1])
 
 
 async def test_a_message_that_waits_for_its_answer_is_answered_after_the_joining(tmp_path):
