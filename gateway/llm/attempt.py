@@ -5,7 +5,8 @@ call, so that a cancelled one can still say what it had cost.
 """
 
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -16,19 +17,42 @@ from gateway.llm.prices import Tokens, usd
 from gateway.llm.quirks import OWN_FIELDS, provider_of
 from gateway.llm.refusals import model_error
 
+ANSWER_CHARACTERS_MAX = (
+    1_000_000  # a model that repeats itself stops by itself nowhere: more than any is allowed to say
+)
+ANSWER_SECONDS_MAX = 1800.0  # the same, for one that is slow
+COUNT_MAX = 1 << 40  # of tokens: what is beyond was not counted
+
 _PREFIX = re.compile(r"^.*[.:/]")
 
 
 class Attempt:
     """`asked` once the provider may have the request; `counted` once it said what it has counted."""
 
-    def __init__(self, endpoint: Endpoint, request: Request) -> None:
+    def __init__(self, endpoint: Endpoint, request: Request, clock: Callable[[], float] = time.monotonic) -> None:
         self.endpoint = endpoint
         self.request = request
         self.provider = provider_of(endpoint.name)
         self.assembler = Assembler()
+        self._clock, self._began = clock, clock()
         self.asked = False
         self.counted: Tokens | None = None
+
+    def count(self, *, prompt: int, completion: int, cache_read: int = 0, cache_written: int = 0) -> None:
+        """As the provider has counted. Nothing where it did not, or not tokens."""
+        counts = (prompt, completion, cache_read, cache_written)
+        if prompt > 0 and all(0 <= one <= COUNT_MAX for one in counts):
+            self.counted = Tokens(
+                prompt=prompt, completion=completion, cache_read=cache_read, cache_written=cache_written
+            )
+
+    def ends_here(self) -> bool:
+        """True when it goes on as if for ever: it counts as one that was cut at its length."""
+        length, seconds = self.assembler.characters, self._clock() - self._began
+        if length <= ANSWER_CHARACTERS_MAX and seconds <= ANSWER_SECONDS_MAX:
+            return False
+        self.assembler.end("length")
+        return True
 
     def usage(self) -> Usage:
         """What it cost so far: the provider's count, else an estimate of the prompt and of what has arrived."""

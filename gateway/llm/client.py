@@ -12,8 +12,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
-
 import gateway
 from gateway.llm.attempt import estimated_prompt_tokens
 from gateway.llm.frames import (
@@ -29,7 +27,6 @@ from gateway.llm.frames import (
     encoded,
     read_for_gateway,
 )
-from gateway.llm.history import cleaned
 from gateway.llm.model import Endpoint, Generation, ModelError, OnSpent, Request, Usage
 from gateway.llm.refusals import model_error
 
@@ -251,9 +248,6 @@ def _settle(call: _Call, frame: Answered | Failed | Cancelled) -> None:
 def _encoded_ask(call_id: int, endpoint: Endpoint, request: Request) -> bytes:
     try:
         return encoded(Ask(id=call_id, endpoint=endpoint, request=request))
-    except UnicodeEncodeError:  # half of a surrogate pair, from a text that was cut in the middle
-        sound = msgspec.convert(cleaned(msgspec.to_builtins(request)), Request)
-        return encoded(Ask(id=call_id, endpoint=endpoint, request=sound))
     except (ValueError, OverflowError) as error:
         raise model_error(endpoint, "context_too_long", str(error)) from None
 

@@ -9,6 +9,7 @@ import struct
 
 import msgspec
 
+from gateway.llm.history import cleaned
 from gateway.llm.model import Endpoint, ErrorKind, Generation, Request, Usage
 
 FRAME_BYTES_MAX = 64 << 20
@@ -68,8 +69,12 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def encoded(frame: Frame) -> bytes:
-    """The frame's bytes. Raises UnicodeEncodeError on a lone surrogate, ValueError on a frame over the bound."""
-    data = _encoder.encode(frame)
+    """The frame's bytes; half of a surrogate pair is a question mark. Raises ValueError on a frame over the bound,
+    OverflowError on a number that is none."""
+    try:
+        data = _encoder.encode(frame)
+    except UnicodeEncodeError:
+        data = _encoder.encode(cleaned(msgspec.to_builtins(frame)))
     if len(data) > FRAME_BYTES_MAX:
         raise ValueError(f"a frame of {len(data)} bytes; at most {FRAME_BYTES_MAX}")
     return struct.pack(">I", len(data)) + data

@@ -84,12 +84,11 @@ class Helper:
         return self._litellm
 
     def _report(self, call_id: int, attempt: Attempt, task: asyncio.Task[Generation]) -> None:
+        """Somebody waits: what cannot be said is at least a failure."""
         del self._calls[call_id]
-        if task.cancelled():
-            self._say(Cancelled(id=call_id, usage=attempt.spent()))
-        elif (error := task.exception()) is None:
-            self._say(Answered(id=call_id, generation=task.result()))
-        else:
+        try:
+            self._say(_outcome(call_id, attempt, task))
+        except (ValueError, OverflowError) as error:
             self._say(_failed(call_id, attempt, error))
 
     def _say(self, frame: Frame) -> None:
@@ -102,6 +101,14 @@ def needs_litellm(name: str, api_base: str | None) -> bool:
         return True
     price = price_of(name) if api_base is None else None
     return price is not None and price.mode == "responses"
+
+
+def _outcome(call_id: int, attempt: Attempt, task: asyncio.Task[Generation]) -> Frame:
+    if task.cancelled():
+        return Cancelled(id=call_id, usage=attempt.spent())
+    if (error := task.exception()) is not None:
+        return _failed(call_id, attempt, error)
+    return Answered(id=call_id, generation=task.result())
 
 
 def _failed(call_id: int, attempt: Attempt, error: BaseException) -> Failed:

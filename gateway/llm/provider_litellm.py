@@ -17,7 +17,6 @@ from openai import OpenAIError
 from gateway.llm.assembly import CallDelta, Delta, FunctionDelta
 from gateway.llm.attempt import Attempt
 from gateway.llm.model import Generation, ModelError
-from gateway.llm.prices import Tokens
 from gateway.llm.provider_openai import SILENCE_SECONDS_MAX, response_format
 from gateway.llm.quirks import for_provider
 from gateway.llm.refusals import model_error, refusal, without_key
@@ -51,6 +50,8 @@ async def generate(attempt: Attempt) -> Generation:
         try:
             async for chunk in stream:
                 _take(attempt, chunk)
+                if attempt.ends_here():
+                    break
         finally:
             await stream.aclose()
     except (OpenAIError, httpx.HTTPError, aiohttp.ClientError, TimeoutError) as error:
@@ -94,10 +95,10 @@ def _take(attempt: Attempt, chunk: Any) -> None:
     for choice in chunk.choices:
         attempt.assembler.add(_delta(choice.delta))
         attempt.assembler.end(choice.finish_reason)
-    if (usage := getattr(chunk, "usage", None)) and usage.prompt_tokens:  # litellm writes 0 where nobody counted
+    if usage := getattr(chunk, "usage", None):  # litellm writes 0 where nobody counted
         details = getattr(usage, "prompt_tokens_details", None)
-        attempt.counted = Tokens(
-            prompt=usage.prompt_tokens,
+        attempt.count(
+            prompt=usage.prompt_tokens or 0,
             completion=usage.completion_tokens or 0,
             cache_read=getattr(details, "cached_tokens", None) or 0,
             cache_written=getattr(usage, "cache_creation_input_tokens", None) or 0,

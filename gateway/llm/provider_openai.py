@@ -166,6 +166,8 @@ async def _take_all(attempt: Attempt, response: aiohttp.ClientResponse, silence_
                 return
             take(attempt, data)
             patience.reschedule(loop.time() + silence_seconds)
+            if attempt.ends_here():
+                return
     if not attempt.assembler.finish:
         raise attempt.cut("it ended without a finish reason")
 

@@ -12,6 +12,7 @@ from gateway.llm.model import Endpoint, ErrorKind, ModelError, Usage
 
 RETRYABLE: frozenset[ErrorKind] = frozenset({"rate_limited", "overloaded", "unreachable", "stream_cut", "helper_died"})
 SENTENCE_CHARS_MAX = 300
+RETRY_AFTER_SECONDS_MAX = 3600.0
 
 _TOO_LONG = re.compile(
     r"context.?length|maximum context|context.?window|prompt is too long|input is too long|too many (input )?tokens"
@@ -107,7 +108,13 @@ def without_key(endpoint: Endpoint, said: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds until it may be asked again, by RFC 9110 10.2.3 (seconds or a date) or OpenAI's `retry-after-ms`."""
+    """Seconds until it may be asked again, by RFC 9110 10.2.3 (seconds or a date) or OpenAI's `retry-after-ms`; an hour
+    at most, as a wrong one would silence it for ever."""
+    asked = _asked(headers)
+    return None if asked is None else min(asked, RETRY_AFTER_SECONDS_MAX)
+
+
+def _asked(headers: Mapping[str, str]) -> float | None:
     if (ms := headers.get("retry-after-ms")) and _is_number(ms):
         return float(ms) / 1000
     value = headers.get("retry-after")

@@ -9,15 +9,16 @@ https://platform.openai.com/docs/api-reference/chat-streaming
 import json
 import re
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from gateway.llm.assembly import Delta
 from gateway.llm.attempt import Attempt
 from gateway.llm.model import Token
-from gateway.llm.prices import Tokens
 from gateway.llm.refusals import refusal
+
+T = TypeVar("T")
 
 LINE_BYTES_MAX = 16 << 20
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
@@ -38,12 +39,12 @@ class _PromptDetails(msgspec.Struct, frozen=True):
 class _Usage(msgspec.Struct, frozen=True):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    prompt_tokens_details: _PromptDetails | None = None
+    prompt_tokens_details: Any = None
 
 
 class _Chunk(msgspec.Struct, frozen=True):
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: Any = None  # servers count in ways of their own; an answer is one without it
     error: Any = None
     message: Any = None  # of an error that stands there bare
     detail: Any = None
@@ -104,12 +105,12 @@ def take(attempt: Attempt, data: bytes) -> None:
             attempt.assembler.add(delta)
         attempt.assembler.tokens += _tokens(choice.logprobs)
         attempt.assembler.end(choice.finish_reason)
-    if chunk.usage and chunk.usage.prompt_tokens:
-        details = chunk.usage.prompt_tokens_details
-        attempt.counted = Tokens(
-            prompt=chunk.usage.prompt_tokens,
-            completion=chunk.usage.completion_tokens or 0,
-            cache_read=(details.cached_tokens or 0) if details else 0,
+    if usage := _read(chunk.usage, _Usage):
+        details = _read(usage.prompt_tokens_details, _PromptDetails) or _PromptDetails()
+        attempt.count(
+            prompt=usage.prompt_tokens or 0,
+            completion=usage.completion_tokens or 0,
+            cache_read=details.cached_tokens or 0,
         )
 
 
@@ -121,6 +122,13 @@ def _decoded(data: bytes) -> _Chunk:
         raise
     except msgspec.DecodeError:
         return msgspec.convert(json.loads(data), _Chunk, strict=False)
+
+
+def _read(value: Any, kind: type[T]) -> T | None:
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError:
+        return None
 
 
 def _tokens(logprobs: Any) -> list[Token]:

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from gateway.llm.assembly import Assembler, Delta
-from gateway.llm.attempt import Attempt, meant
+from gateway.llm.attempt import ANSWER_SECONDS_MAX, Attempt, meant
+from gateway.llm.client import HelperModel
 from gateway.llm.model import Endpoint, ModelError, Usage, parsed_arguments
 from gateway.llm.provider_openai import OpenAIProvider
 from gateway.llm.thoughts import shown
@@ -42,6 +43,58 @@ async def test_an_emoji_that_was_cut_in_two_is_one(make: Make, server: ScriptedO
     halves = [b'data: {"choices": [{"delta": {"content": "%b"}}]}\n\n' % half for half in (rb"\ud83d", rb"\ude00")]
     server.script([Raw([*halves, event({}, "stop")]), Raw([halves[0], event({}, "stop")])])
     assert [(await make(DIRECT).generate(asking())).text for _ in range(2)] == ["😀", "�"]
+
+
+HALF = "half \ud83d"
+HALVES: dict[str, list[dict[str, Any]]] = {
+    "a name": [{"delta": {"tool_calls": [{"index": 0, "function": {"name": HALF, "arguments": "{}"}}]}}],
+    "a field": [
+        {"delta": {"tool_calls": [{"index": 0, "function": {"name": "act"}, "extra_content": {"signature": HALF}}]}}
+    ],
+    "a token": [{"delta": {"content": "Hi"}, "logprobs": {"content": [{"token": HALF, "logprob": -0.1}]}}],
+    "a finish": [{"delta": {"content": "Hi"}, "finish_reason": HALF}],
+    "an error": [{"error": {"message": HALF}}],
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+async def test_half_a_surrogate_pair_anywhere_is_no_answer_that_never_comes(
+    name: str, make: Make, server: ScriptedOpenAI
+) -> None:
+    pieces = [b"data: %b\n\n" % json.dumps({"choices": [choice]}).encode() for choice in HALVES[name]]
+    server.script([Raw([*pieces, event({}, "stop")])])
+    async with asyncio.timeout(10):
+        if name == "an error":
+            with pytest.raises(ModelError, match=r"half \?"):
+                await make(DIRECT).generate(asking(logprobs=True))
+        else:
+            msgspec.json.encode(await make(DIRECT).generate(asking(logprobs=True)))
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        [],
+        "none",
+        {"prompt_tokens": 12.5, "completion_tokens": 1},
+        {"prompt_tokens": -5, "completion_tokens": -1},
+        {"prompt_tokens": 10**30, "completion_tokens": 1},
+        {"prompt_tokens": 5, "completion_tokens": 10**30},
+    ],
+)
+async def test_a_count_that_cannot_be_spoils_no_answer(usage: Any, make: Make, server: ScriptedOpenAI) -> None:
+    counted = b"data: %b\n\n" % json.dumps({"choices": [], "usage": usage}).encode()
+    server.script([Raw([SAID, counted, b"data: [DONE]\n\n"])])
+    async with asyncio.timeout(10):
+        answer = await make(DIRECT).generate(asking())
+    assert (answer.text, answer.usage.estimated) == ("Grüße", True)
+
+
+async def test_a_count_without_its_details_counts(make: Make, server: ScriptedOpenAI) -> None:
+    counted = b'data: {"usage": {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": []}}\n\n'
+    server.script([Raw([SAID, counted, b"data: [DONE]\n\n"])])
+    usage = (await make(DIRECT).generate(asking())).usage
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.estimated) == (7, 3, False)
 
 
 async def test_events_under_another_name_are_events(make: Make, server: ScriptedOpenAI) -> None:
@@ -108,6 +161,26 @@ async def test_signs_of_life_alone_are_no_answer(server: ScriptedOpenAI) -> None
     finally:
         await provider.close()
     assert failed.value.kind == "stream_cut"
+
+
+async def test_a_model_that_never_stops_is_stopped(model: HelperModel, server: ScriptedOpenAI) -> None:
+    server.script([Raw([event({"content": "the " * 10_000})] * 30, stays=True)])
+    async with asyncio.timeout(20):
+        answer = await model.generate(asking())
+    assert answer.cut
+    assert len(answer.text) < 1_100_000
+    await server.requests[-1].over.wait()
+    assert server.requests[-1].finished_at is None
+
+
+async def test_a_model_that_is_slow_without_end_is_stopped() -> None:
+    now = [0.0]
+    attempt = Attempt(Endpoint(name=DIRECT), asking(), clock=lambda: now[0])
+    attempt.assembler.add(Delta(content="Well,"))
+    assert not attempt.ends_here()
+    now[0] = ANSWER_SECONDS_MAX + 1
+    assert attempt.ends_here()
+    assert attempt.generation().cut
 
 
 # --- calls in pieces -------------------------------------------------------------------------------------------------
@@ -181,6 +254,20 @@ async def test_a_name_that_may_mean_two_means_none(make: Make, server: ScriptedO
     server.script([Reply(calls=[call("functions.Act", query="a"), call("run", x=1)])])
     answer = await make(DIRECT).generate(asking(tools=[tool("act")]))
     assert [one.name for one in answer.calls] == ["act", "run"]
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
+async def test_a_number_that_json_cannot_say_is_never_sent_back(number: str) -> None:
+    safe, arguments = parsed_arguments(f'{{"seconds": {number}}}')
+    assert arguments is None
+    assert msgspec.json.decode(safe) == {"unparsed": f'{{"seconds": {number}}}'}
+
+
+async def test_arguments_hold_only_what_every_store_and_wire_can_carry() -> None:
+    sound = {"code": "print('a\ufffd\ufffdb')"}
+    assert parsed_arguments('{"code": "print(\'a\\ud83d\\udc92\\ud83db\')"}')[1] == {"code": "print('a💒\ufffdb')"}
+    assert parsed_arguments('{"code": "print(\'a\\ud83d\\ud83db\')"}') == (json.dumps(sound, ensure_ascii=False), sound)
+    assert json.loads(parsed_arguments("half \ud83d")[0]) == {"unparsed": "half \ufffd"}
 
 
 async def test_arguments_that_were_encoded_twice_are_the_arguments() -> None:

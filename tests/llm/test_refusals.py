@@ -13,6 +13,12 @@ def test_retry_after_is_seconds_or_a_date_or_milliseconds() -> None:
     assert retry_after({}) is None
 
 
+def test_no_model_is_left_alone_for_longer_than_an_hour() -> None:
+    far = {"retry-after": "Wed, 21 Oct 2099 07:28:30 GMT", "date": "Wed, 21 Oct 2026 07:28:00 GMT"}
+    asked = [{"retry-after": "86400"}, {"retry-after": "9" * 400}, {"retry-after-ms": "9" * 400}, far]
+    assert [retry_after(one) for one in asked] == [3600.0] * 4
+
+
 def test_an_endpoint_never_shows_its_key() -> None:
     endpoint = Endpoint(name="openai/x", api_base="http://x", api_key="very-secret", section="model.actor")
     assert "very-secret" not in f"{endpoint} {endpoint!r}"
