@@ -28,6 +28,7 @@ from gateway.record import Record, encode
 
 DECIDED_BYTES = 240_000  # a turn's decisions are one entry
 REMINDER_CHARACTERS = 2_000
+NAME_SHOWN = 64
 LONGEST_WAIT = timedelta(days=30)
 BROKE_OFF = "it broke off at the length that an answer may have. Say it again, shorter and whole."
 HALF_A_CALL = "part of it was to be a call, and cannot be read. Call the tool itself; nothing of it was shown."
@@ -138,7 +139,7 @@ def _query(call: RawCall, by_name: dict[str, Legal]) -> str | None:
 def _decision(call: RawCall, by_name: dict[str, Legal], turn: Turn, rights: Rights, now: datetime) -> Decision:
     tool = tool_named(call.name, by_name)
     if tool is None:
-        raise Refusal(f"there is no tool {call.name} now. There are: {', '.join(by_name)}")
+        raise Refusal(f"there is no tool {call.name[:NAME_SHOWN]} now. There are: {', '.join(by_name)}")
     arguments = checked(call, tool)
     if tool.kind == "wait":
         return Wait(reason=arguments["reason"], until=time_of(arguments, "until", now, LONGEST_WAIT))

@@ -21,6 +21,7 @@ from gateway.record import Record, encode
 
 REPLY = "reply"  # with what is done beside it
 CANCEL = "cancel reminder"
+NO_ANSWER = (ValueError, KeyError, TypeError, StopIteration, RecursionError)  # what was written is not of the schema
 
 
 class Option(Record, frozen=True, kw_only=True):
@@ -52,7 +53,7 @@ def doubted(generation: Generation, asked: Request, turn: Turn, tools: tuple[Leg
             _asking(value, next(likely) if "work" in value else 1.0, _options(item, turn, tools))
             for item, value in zip(decided, values, strict=True)
         ]
-    except (ValueError, KeyError, TypeError, StopIteration):
+    except NO_ANSWER:
         return None
     if not any(asking):
         return None
@@ -69,13 +70,13 @@ def understood(generation: Generation, turn: Turn, tools: tuple[Legal, ...]) -> 
             calls.append(_call(one, item, _options(item, turn, tools), alone=len(decided) == 1))
             if REPLY in one:
                 calls.append(_reply(one[REPLY], item, alone=len(decided) == 1))
-    except (ValueError, KeyError, TypeError, StopIteration):
+    except NO_ANSWER:
         calls = []
     return Generation(calls=tuple(calls), finish=generation.finish, usage=generation.usage, model=generation.model)
 
 
 def _values(generation: Generation, decided: Sequence[Item]) -> list[dict[str, Any]]:
-    """What was answered for each. Raises ValueError, KeyError or TypeError."""
+    """What was answered for each. Raises ValueError, KeyError, TypeError or RecursionError."""
     value = json.loads(generation.text)
     return [value] if len(decided) == 1 else [value[str(number)] for number, _ in enumerate(decided, 1)]
 

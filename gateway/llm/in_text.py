@@ -119,9 +119,10 @@ def understood(generation: Generation) -> Generation:
     fenced = _FENCED.search(text)
     try:
         value = json.loads(fenced[1] if fenced else text)
-        return _calling(generation, value.pop("tool"), value, complete)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        name = value.pop("tool")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return generation
+    return _calling(generation, name, value, complete) if isinstance(name, str) else generation
 
 
 def _calling(
@@ -183,7 +184,7 @@ def _ran_since_the_last_word(messages: list[Message]) -> dict[str, str]:
 def _answer(generation: Generation) -> Generation:
     try:
         return msgspec.structs.replace(generation, text=str(json.loads(generation.text)["answer"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return generation
 
 

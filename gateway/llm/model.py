@@ -11,6 +11,8 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from gateway.record import whole_text
+
 Message = dict[str, Any]  # OpenAI's chat shape: the one dict that crosses packages, because it is the wire's own form
 Tool = dict[str, Any]  # {"type": "function", "function": {"name", "description", "parameters"}}
 
@@ -156,17 +158,19 @@ def parsed_arguments(text: str) -> tuple[str, dict[str, Any] | None]:
 
     Never closes a brace, never strips a fence: half a command must not run. An empty text is a call without arguments;
     an object that was encoded twice is the object. The first part is always a JSON object, so that a bad call does not
-    spoil every later request.
+    spoil every later request; and both hold only what every store and wire can carry.
     """
     try:
         value = json.loads(text.strip() or "{}", parse_constant=_no_constant)
         if isinstance(value, str):
             value = json.loads(value, parse_constant=_no_constant)
+        if isinstance(value, dict):
+            safe = json.dumps(value, ensure_ascii=False, allow_nan=False)  # 1e999 is read as infinite
+            sound = whole_text(safe)
+            return sound, value if sound == safe else json.loads(sound)
     except (ValueError, RecursionError):
-        value = None
-    if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False), value
-    return json.dumps({"unparsed": text}, ensure_ascii=False), None
+        pass
+    return json.dumps({"unparsed": whole_text(text)}, ensure_ascii=False), None
 
 
 def _no_constant(name: str) -> None:

@@ -103,7 +103,10 @@ def _made(name: Any, arguments: Any, names: Container[str]) -> RawCall | None:
         arguments = parsed_arguments(arguments)[1]
     if not isinstance(name, str) or name not in names or not isinstance(arguments, dict):
         return None
-    return RawCall(name=name, arguments=json.dumps(arguments, default=str))
+    try:
+        return RawCall(name=name, arguments=json.dumps(arguments, default=str))
+    except (TypeError, ValueError, RecursionError):  # keys that are no names, from Python
+        return None
 
 
 def _in_python(text: str, names: Container[str]) -> list[RawCall]:
@@ -125,7 +128,7 @@ def _in_python(text: str, names: Container[str]) -> list[RawCall]:
         name = made.func.attr if isinstance(made.func, ast.Attribute) else getattr(made.func, "id", None)
         try:
             arguments = {word.arg: ast.literal_eval(word.value) for word in made.keywords if word.arg}
-        except ValueError:
+        except (ValueError, TypeError, RecursionError, MemoryError):
             return []
         calls.append(_made(name, arguments, names))
     whole = [call for call in calls if call is not None]

@@ -82,6 +82,11 @@ def test_lm03_code_that_holds_such_marks_is_run_as_it_stands_or_not_at_all(code)
     assert written_calls(tagged, {"execute_code"}) == ()
 
 
+@pytest.mark.parametrize("value", ["{[]: 1}", "{(1, 2): 3}", "{[1]}", "(" * 5_000])
+def test_python_that_means_no_arguments_is_a_text(value):
+    assert written_calls(f"execute_code(code={value})", {"execute_code"}) == ()
+
+
 def test_what_only_mentions_a_call_is_a_text():
     names = {"execute_code"}
     two = f"<tool_call>{WRITTEN}</tool_call>" * 2

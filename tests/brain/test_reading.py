@@ -104,6 +104,12 @@ def test_a_tool_that_is_not_legal_now_is_refused_with_those_that_are() -> None:
     )
 
 
+def test_the_name_of_a_tool_that_is_none_takes_no_room() -> None:
+    talk = Talk()
+    talk.says("hi")
+    assert len(reads(talk, "", RawCall(name="x" * 300_000, arguments="{}")).results[0]) < 300
+
+
 def test_rights_are_checked_again_where_the_effect_leaves() -> None:
     talk = Talk()
     talk.says("do it")

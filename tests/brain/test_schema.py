@@ -198,7 +198,19 @@ async def test_messages_from_one_hand_are_one_thing_to_decide() -> None:
     assert schema(talk)["required"] == ["1", "2"]
 
 
-@pytest.mark.parametrize("text", ['{"kind": "chat", "te', "hm", "[]", '{"kind": "stop", "work": "nowhere"}', "3", "{}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"kind": "chat", "te',
+        "hm",
+        "[]",
+        '{"kind": "stop", "work": "nowhere"}',
+        "3",
+        "{}",
+        "[" * 50_000,
+        '{"a":' * 50_000,
+    ],
+)
 async def test_what_is_not_of_the_schema_is_never_shown_but_asked_for_again(text: str) -> None:
     talk = working("rome")
     talk.says("hi")

@@ -71,7 +71,19 @@ async def test_an_object_that_names_a_tool_is_a_call_of_it(around: str) -> None:
     assert (call.name, call.parsed()) == ("notify", {"text": "Half"})
 
 
-@pytest.mark.parametrize("text", ["It is 1.", "[1]", '{"code": "1"}', '{"tool": "notify 1", "te', "```\nA  1\n```"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is 1.",
+        "[1]",
+        '{"code": "1"}',
+        '{"tool": "notify 1", "te',
+        "```\nA  1\n```",
+        '{"tool": null, "n": 1}',
+        '{"tool": {"name": "notify"}, "n": 1}',
+        "[1" * 50_000,
+    ],
+)
 async def test_anything_else_is_a_text(text: str) -> None:
     generation = await made(Answering(text), DONE)
     assert (generation.text, generation.calls) == (text, ())
