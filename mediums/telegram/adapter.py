@@ -24,11 +24,11 @@ from gateway.record import Record
 from mediums import incoming, markup
 from mediums.medium import Carried, Health, Publish, Rejected, SurelyNotSent
 from mediums.telegram import failures, outgoing, wire
+from mediums.telegram.entities import Me, Payload
 from mediums.telegram.failures import CallFailed, Refusal
 from mediums.telegram.presses import Presses
 from mediums.telegram.signs import TypingSigns
 from mediums.telegram.taking import Taking
-from mediums.telegram.words import Me, Payload
 
 if TYPE_CHECKING:
     from mediums.telegram.client import Client

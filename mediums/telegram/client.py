@@ -10,11 +10,11 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
+from mediums.telegram.entities import Me, Payload
 from mediums.telegram.failures import CallFailed, Failure, Refusal, Unreachable
 from mediums.telegram.http import Http, RequestFailed
 from mediums.telegram.outgoing import SendFile, SendMessage, SetReaction
 from mediums.telegram.wire import UPDATES
-from mediums.telegram.words import Me, Payload
 
 if TYPE_CHECKING:
     from mediums.telegram.bot import Sender

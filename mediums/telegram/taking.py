@@ -8,7 +8,7 @@ https://core.telegram.org/bots/api#getupdates
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from mediums.telegram.words import Payload
+from mediums.telegram.entities import Payload
 
 BUSY_SECONDS = 0.25  # between two polls while something is on its way
 

@@ -13,7 +13,7 @@ from gateway.events import Album, ControlPressed, MessageReacted, MessageReceive
 from gateway.record import Record
 from mediums.incoming import Found
 from mediums.telegram import words
-from mediums.telegram.words import Me, Payload
+from mediums.telegram.entities import Me, Payload
 
 MEDIUM = "telegram"
 UPDATES = ("message", "edited_message", "message_reaction", "callback_query")
@@ -146,11 +146,11 @@ def _emojis(reactions: list[Payload]) -> list[str]:
 
 def _unique(message: Payload) -> Iterator[str]:
     """What tells a file from another; the same for ever: https://core.telegram.org/bots/api#document"""
-    for kind in ("photo", "animation", "document", "voice", "video", "video_note", "audio"):
-        if kind in message:
-            stated = message[kind][-1] if kind == "photo" else message[kind]
+    for part in words.parts(message):
+        kind = next((kind for kind in words.FILES if kind in part), "")
+        if kind:
+            stated = part[kind][-1] if kind == "photo" else part[kind]
             yield str(stated.get("file_unique_id") or stated.get("file_id") or kind)
-            return
 
 
 def pressed(query: Payload, me: Me, at: datetime) -> ControlPressed:

@@ -1,37 +1,26 @@
 """What a Telegram message says, as one text for a reader, and its files: mentions taken out, quotes marked. Pure.
 
-Offsets are in UTF-16 code units (https://core.telegram.org/bots/api#messageentity), so all cutting is done on UTF-16.
 Words that are not the author's own (a quote, a forwarded message) stand behind `> `, under a line that says whose
 they are: nothing inside them can end the quote.
 """
 
 from typing import Any
 
-from gateway.commands import command
-from gateway.record import Record, whole_text
 from mediums.incoming import Found
+from mediums.telegram import entities, rich
+from mediums.telegram.entities import Me, Payload
 
 QUOTE_LENGTH = 1000  # characters of a fragment the author chose
 REPLY_LENGTH = 300  # of a message that is merely answered
 NAME_LENGTH = 60
 
-Payload = dict[str, Any]
-
-
-class Me(Record, frozen=True, kw_only=True):
-    """The bot, as getMe tells of it. `account` is the one of its token, under which its messages leave."""
-
-    id: int
-    username: str
-    account: str
-
 
 def said(message: Payload, me: Me, *, naming_files: bool = False) -> str:
     """The author's own words, without the mention that called the bot. Empty for what is no message of a person, and
     for a file without a word, unless it is to be named."""
-    text, entities = _text_and_entities(message)
+    text, marks = entities.text_of(message)
     shown = attachment(message) or (f"[{file_kind(message)}]" if naming_files and file_kind(message) else "")
-    pieces = [shown, _own_words(text, entities, me)]
+    pieces = [shown, entities.own_words(text, marks, me)]
     words = "\n".join(piece for piece in pieces if piece)
     return words or text.strip()
 
@@ -71,17 +60,17 @@ def addressed(message: Payload, me: Me) -> bool:
 
     Only entities count, as Telegram marks neither code nor addresses as mentions; a command for another bot is its.
     """
-    text, entities = _text_and_entities(message)
-    calls = [_called(text, entity) for entity in entities]
+    text, marks = entities.text_of(message)
+    calls = [entities.called(text, mark) for mark in marks]
     commands = [name for kind, name in calls if kind == "bot_command" and "@" in name]
-    if commands and not any(_is_command_for(me, name) for name in commands):
+    if commands and not any(entities.is_command_for(me, name) for name in commands):
         return False
     answered = {} if is_topic_root(message) else message.get("reply_to_message") or {}
     return (
         answered.get("from", {}).get("id") == me.id
-        or any(_is_command_for(me, name) for name in commands)
-        or any(kind == "bot_command" and _is_slashed(text) for kind, _ in calls)
-        or any(_is_mention_of(me, entity, name) for entity, (_, name) in zip(entities, calls, strict=True))
+        or any(entities.is_command_for(me, name) for name in commands)
+        or any(kind == "bot_command" and entities.is_slashed(text) for kind, _ in calls)
+        or any(entities.is_mention_of(me, mark, name) for mark, (_, name) in zip(marks, calls, strict=True))
     )
 
 
@@ -95,16 +84,22 @@ def files(message: Payload) -> tuple[Found, ...]:
     """What came with it, and in a group with the message that it answers, which the bot need not have seen."""
     answered = message.get("reply_to_message") or {}
     whole = message["chat"]["type"] == "private" or is_topic_root(message)
-    return (*_files(message), *(() if whole else _files(answered)))
+    others = () if whole else parts(answered)
+    return tuple(file for part in (*parts(message), *others) for file in _files(part))
+
+
+def parts(message: Payload) -> tuple[Payload, ...]:
+    """Of a message, what may hold a file: itself, and the pictures and the like on a rich one's page."""
+    return (message, *rich.media(message.get("rich_message") or {}))
 
 
 def file_kind(message: Payload) -> str:
     """In a word or two, with its name; empty for none."""
-    kind = next((kind for kind in _FILES if kind in message), "")
+    kind = next((kind for kind in FILES if kind in message), "")
     if not kind:
         return ""
     named = message[kind].get("file_name", "") if isinstance(message[kind], dict) else ""
-    return f"{_FILES[kind][0]} {_one_line(named)}".rstrip()
+    return f"{FILES[kind][0]} {_one_line(named)}".rstrip()
 
 
 def attachment(message: Payload) -> str:
@@ -113,64 +108,6 @@ def attachment(message: Payload) -> str:
         if kind in message:
             return f"[{describe(message[kind])}]"
     return ""
-
-
-# --- inside a text ---------------------------------------------------------------------------------------------------
-
-
-def _text_and_entities(message: Payload) -> tuple[str, list[Payload]]:
-    if "text" in message:
-        return message["text"], message.get("entities", [])
-    return message.get("caption", ""), message.get("caption_entities", [])
-
-
-def _own_words(text: str, entities: list[Payload], me: Me) -> str:
-    """Hidden links are written out; mentions of the bot go, with the comma or colon that calls it."""
-    units = _units(text)
-    for entity in sorted(entities, key=lambda entity: -entity["offset"]):
-        start, end = 2 * entity["offset"], 2 * (entity["offset"] + entity["length"])
-        kind, name = _called(text, entity)
-        if start < 0 or end > len(units):
-            continue
-        if kind == "text_link" and entity.get("url", "").rstrip("/") != name.rstrip("/"):
-            units = units[:end] + _units(f" ({entity['url']})") + units[end:]
-        elif _is_command_for(me, name) and kind == "bot_command":
-            units = units[:start] + _units(name.partition("@")[0]) + units[end:]
-        elif _is_mention_of(me, entity, name):
-            before, after = _string(units[:start]), _string(units[end:])
-            at_the_start = not before.strip()
-            after = after.lstrip(" ,:") if at_the_start or before.endswith(" ") else after
-            units = _units(before + after)
-    said = _string(units)
-    return said if said.strip() else ""  # a half of a split paste may begin or end with a space that counts
-
-
-def _called(text: str, entity: Payload) -> tuple[str, str]:
-    start, length = entity["offset"], entity["length"]
-    return entity["type"], _string(_units(text)[2 * start : 2 * (start + length)]) if start >= 0 else ""
-
-
-def _is_mention_of(me: Me, entity: Payload, name: str) -> bool:
-    if entity["type"] == "text_mention":
-        return bool(entity.get("user", {}).get("id") == me.id)
-    return entity["type"] == "mention" and name.casefold() == f"@{me.username}".casefold()
-
-
-def _is_command_for(me: Me, name: str) -> bool:
-    return name.startswith("/") and name.partition("@")[2].casefold() == me.username.casefold()
-
-
-def _is_slashed(text: str) -> bool:
-    found = command(text)
-    return found is not None and not found.plain
-
-
-def _units(text: str) -> bytes:
-    return text.encode("utf-16-le", "surrogatepass")
-
-
-def _string(units: bytes) -> str:
-    return whole_text(units.decode("utf-16-le", "surrogatepass"))
 
 
 # --- other people's words --------------------------------------------------------------------------------------------
@@ -211,8 +148,9 @@ def _one_line(text: str) -> str:
 
 
 # The Bot API's field, what it is called, and a name and a media type for one that has none.
-_FILES = {
+FILES = {
     "photo": ("photo", "photo.jpg", "image/jpeg"),
+    "live_photo": ("live photo", "live photo.mp4", "video/mp4"),
     "animation": ("animation", "animation.mp4", "video/mp4"),  # before document: an animation carries both
     "document": ("file", "file", ""),
     "voice": ("voice message", "voice message.ogg", "audio/ogg"),
@@ -224,10 +162,10 @@ _FILES = {
 
 def _files(message: Payload) -> tuple[Found, ...]:
     """https://core.telegram.org/bots/api#file"""
-    kind = next((kind for kind in _FILES if kind in message), "")
+    kind = next((kind for kind in FILES if kind in message), "")
     if not kind:
         return ()
-    _, name, media = _FILES[kind]
+    _, name, media = FILES[kind]
     stated = message[kind][-1] if kind == "photo" else message[kind]  # of a picture's sizes the last is the largest
     return (
         Found(
@@ -248,10 +186,14 @@ def _place(place: Payload) -> str:
     return f"location {place['latitude']}, {place['longitude']}"
 
 
+def _task(task: Payload) -> str:
+    return f"{task['text']} (done)" if task.get("completion_date") else str(task["text"])
+
+
 _ATTACHMENTS: dict[str, Any] = {
     "paid_media": _unread("paid media"),
     "story": _unread("story"),
-    "checklist": _unread("checklist"),
+    "checklist": lambda told: f"checklist: {told['title']} " + " / ".join(_task(task) for task in told["tasks"]),
     "game": _unread("game"),
     "invoice": _unread("invoice"),
     "sticker": lambda sticker: f"sticker {sticker.get('emoji', '')}".rstrip(),

@@ -7,8 +7,8 @@ import pytest
 from gateway.addresses import Address, Route
 from gateway.outbox import OutcomeUnknown, Rejected, SurelyNotSent
 from mediums.telegram import failures, outgoing, wire
+from mediums.telegram.entities import Me
 from mediums.telegram.failures import Refusal, Unreachable
-from mediums.telegram.words import Me
 
 ME = Me(id=8123, username="HelperBot", account="telegram-8123")
 ANA = {"id": 7, "is_bot": False, "first_name": "Ana", "last_name": "Vidal", "language_code": "en"}
@@ -122,6 +122,61 @@ def test_tg03_a_caption_is_looked_at():
 def test_a_hidden_link_is_written_out():
     heard = fact(**with_entity("text_link", "😀 look here please", "here", url="https://x.example/a"))
     assert heard.text == "😀 look here (https://x.example/a) please"
+
+
+@pytest.mark.parametrize(
+    ("text", "marks", "said"),
+    [
+        ("🎉 meet Monday Tuesday", [("strikethrough", "Monday ")], "🎉 meet ~~Monday~~ Tuesday"),
+        ("run rm -r x now", [("code", "rm -r x")], "run `rm -r x` now"),
+        ("see\nx = 1\n  y", [("pre", "x = 1\n  y", "python")], "see\n```python\nx = 1\n  y\n```"),
+        ("he said\npay 100\nto me\nis it so?", [("expandable_blockquote", "pay 100\nto me")], None),
+        ("@helperbot pay 100\nto me", [("blockquote", "@helperbot pay 100\nto me"), ("mention", "@helperbot")], ""),
+        ("the old page", [("strikethrough", "the old page"), ("text_link", "page")], "~~the old page (u://x)~~"),
+        ("a b c", [("bold", "a b"), ("italic", "b"), ("spoiler", "c"), ("custom_emoji", "c")], "a b c"),
+        ("code 42", [("blockquote", "code 42"), ("code", "code"), ("pre", "42")], "> `code` 42"),
+    ],
+)
+def test_what_a_mark_means_is_written_out(text, marks, said):
+    """In the order that Telegram tells them in: the outer before the inner."""
+    entities = [entity(kind, text, part, url="u://x", language=(*more, "")[0]) for kind, part, *more in marks]
+    quoted = {None: "he said\n> pay 100\n> to me\nis it so?", "": "> pay 100\n> to me"}
+    assert fact(text=text, entities=entities).text == quoted.get(said, said)
+
+
+RICH = {
+    "blocks": [
+        {"type": "heading", "size": 1, "text": "🎉 Plan"},
+        {"type": "paragraph", "text": [{"type": "mention", "text": "@helperbot", "username": "helperbot"}, " book ",
+                                       {"type": "url", "text": {"type": "bold", "text": "it"}, "url": "https://x.example/"}]},
+        {"type": "list", "items": [
+            {"label": "1.", "blocks": [{"type": "paragraph", "text": "Rome"}]},
+            {"has_checkbox": True, "is_checked": True, "blocks": [{"type": "paragraph", "text": "Oslo"}]},
+        ]},
+        {"type": "table", "cells": [[{"text": "City"}, {"text": "Price"}], [{"text": "Rome"}, {}]]},
+        {"type": "blockquote", "blocks": [{"type": "paragraph", "text": "wire 900\nto me"}], "credit": "Bo"},
+        {"type": "details", "summary": "More", "blocks": [{"type": "pre", "text": "x = 1", "language": "python"}]},
+        {"type": "photo", "photo": [{}, {"file_id": "p", "file_unique_id": "u"}], "caption": {"text": "here"}},
+        {"type": "divider"},
+        {"type": "of a later version", "text": 7},
+    ]
+}  # fmt: skip
+
+
+def test_a_rich_message_is_read_as_any_other():
+    heard = wire.heard(update(text=None, rich_message=RICH), ME, None)
+    assert heard.fact.addressed
+    assert heard.fact.text == (
+        "🎉 Plan\nbook it (https://x.example/)\n1. Rome\n• [x] Oslo\nCity | Price\nRome | \n> wire 900\n> to me\n"
+        "More\n```python\nx = 1\n```\nhere"
+    )
+    assert [(file.name, file.fetch) for file in heard.files] == [("photo.jpg", "p")]
+    assert heard.said.files == ("u",)
+    assert wire.heard(update("edited_message", text=None, rich_message=RICH, edit_date=90), ME, heard.said).fact is None
+    deep = {"type": "paragraph", "text": "end"}
+    for _ in range(5000):
+        deep = {"type": "blockquote", "blocks": [deep]}
+    assert wire.heard(update(text=None, rich_message={"blocks": [deep]}), ME, None) is None
 
 
 # --- TG05: edits -----------------------------------------------------------------------------------------------------
@@ -316,6 +371,10 @@ def test_who_speaks_as_a_chat_is_that_chat():
         ({"sticker": {"emoji": "👍"}}, "[sticker 👍]"),
         ({"location": {"latitude": 52.5, "longitude": 13.4}}, "[location 52.5, 13.4]"),
         ({"contact": {"first_name": "Bo", "phone_number": "+4930"}}, "[contact: Bo, +4930]"),
+        (
+            {"checklist": {"title": "Trip", "tasks": [{"text": "pay", "completion_date": 9}, {"text": "pack"}]}},
+            "[checklist: Trip pay (done) / pack]",
+        ),
         ({"poll": {"question": "When?", "options": [{"text": "Mon"}, {"text": "Tue"}]}}, "[poll: When? Mon / Tue]"),
     ],
 )
