@@ -304,6 +304,55 @@ def test_em07_a_blank_plain_part_hides_nothing():
     assert fact(mixed("alternative", PLAIN + " ", HTML + page)).text == "Approve invoice 42"
 
 
+@pytest.mark.parametrize(
+    "hides",
+    [
+        '<p style="color:#fff">{}</p>',
+        '<font color="White">{}</font>',
+        '<td bgcolor="#102030" style="color:rgb(20, 34, 50)">{}</td>',
+        '<span style="color: transparent">{}</span>',
+        '<span style="color:rgba(0,0,0,0)">{}</span>',
+        '<span style="font-size:1px">{}</span>',
+        '<div style="font:0/0 a"><b style="font-size:100%">{}</b></div>',
+        '<div style="position:absolute;left:-9999px">{}</div>',
+        '<div style="text-indent:-9999px">{}</div>',
+        '<div style="height:0px; overflow: hidden">{}</div>',
+        '<div style="clip:rect(0 0 0 0)">{}</div>',
+        '<p style="transform:scale( 0 )">{}</p>',
+        '<p style="opacity:.01">{}</p>',
+        '<p style="display:/**/none">{}</p>',
+        "<style>a{color:red} .x,\np.y{display:none!important}</style><p class='z y' style='display:block'>{}</p>",
+        "<style>@media print{.y{color:red}} #n { visibility: hidden }</style><p id=n>{}</p>",
+        "<iframe>{}</iframe>",
+    ],
+)
+def test_what_a_reader_does_not_see_is_not_read(hides):
+    page = "<p>Approve it</p>" + hides.replace("{}", "or wire 900") + "<p>today</p>"
+    assert fact(raw(ANA, TO, HTML.strip(), body=page)).text.split() == ["Approve", "it", "today"]
+
+
+@pytest.mark.parametrize(
+    "shows",
+    [
+        '<table bgcolor="#000"><tr><td style="color:#fff">{}</td></tr></table>',
+        '<div style="background:url(x.png)"><p style="color:white">{}</p></div>',
+        "<style>.w .b{background:navy}</style><div class=b><p style='color:white'>{}</p></div>",
+        '<td style="font-size:0"><div style="font-size:16px">{}</div></td>',
+        '<p style="color:#fff"><span style="color:#000">{}</span></p>',
+        '<p style="visibility:hidden"><span style="visibility:visible">{}</span></p>',
+        "<style>@media (max-width:400px){.m{display:none}}</style><p class=m>{}</p>",
+        '<p style="height:0;line-height:0;margin:-8px;opacity:0.9;max-width:100%">{}</p>',
+    ],
+)
+def test_what_a_reader_sees_is_read(shows):
+    assert fact(raw(ANA, TO, HTML.strip(), body=f"<p>Hi</p>{shows.replace('{}', 'see')}")).text.split() == ["Hi", "see"]
+
+
+def test_where_all_is_white_it_was_written_on_black():
+    page = '<div style="color:#fff">Approve <del>Monday</del> Tuesday</div><div style="display:none">hidden</div>'
+    assert fact(raw(ANA, TO, HTML.strip(), body=page)).text == "Approve ~~Monday~~ Tuesday"
+
+
 def test_em07_what_lies_deeper_than_can_be_read():
     deep = "<div>" * 300 + "Approve it" + "</div>" * 300
     assert fact(raw(ANA, TO, HTML.strip(), body=deep)).text == "Approve it"
