@@ -13,8 +13,9 @@ from email.policy import Compat32
 
 from gateway.record import Record, whole_text
 from mediums.email import quotes
+from mediums.email.charsets import codec, decoded
 from mediums.email.flowed import unflowed
-from mediums.email.headers import UNREADABLE, Fields, decoded, only_mailbox, subject_of, text_of
+from mediums.email.headers import UNREADABLE, Fields, only_mailbox, subject_of, text_of
 from mediums.email.hypertext import GOES_ON, from_html
 
 DEPTH = 8  # of parts in parts
@@ -23,11 +24,13 @@ TEXT_LENGTH = 40_000  # characters; an event has 256 KB at most
 HTML_LENGTH = 1_000_000
 ATTACHED_LENGTH = 2000
 NAME_LENGTH = 80
+META_BYTES = 2048
 DECORATION_BYTES = 30_000  # of a picture within a text
 
 Part = Message  # compat32: headers as they came
 
 _ALREADY_SHOWN = re.compile(r"cid:([^\"'\s>]+)", re.IGNORECASE)
+_META = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
 _CLOSED = "[this mail is encrypted or sealed, by S/MIME or PGP: it cannot be read here; say so]"
 _MORE_PARTS = "[there is more in this mail: it has too many parts in parts, which were not read]"
 _SEALED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
@@ -185,10 +188,18 @@ def _text(part: "Part[str, str]") -> str:
         label = part.get_content_charset("") or ""
     except (LookupError, UnicodeError, ValueError, TypeError):
         label = ""
+    if part.get_content_type() == "text/html" and codec(label) is None:
+        label = _stated_inside(data)
     text = decoded(data, label)[: HTML_LENGTH if part.get_content_type() == "text/html" else 4 * TEXT_LENGTH]
     if _parameter(part, "format") == "flowed" and part.get_content_type() == "text/plain":
         return unflowed(text, delsp=_parameter(part, "delsp") == "yes")
     return text
+
+
+def _stated_inside(data: bytes) -> str:
+    """https://html.spec.whatwg.org/multipage/parsing.html#determining-the-character-encoding"""
+    found = _META.search(data[:META_BYTES])
+    return found[1].decode("ascii") if found else ""
 
 
 def _parameter(part: "Part[str, str]", name: str) -> str:

@@ -7,14 +7,14 @@ their order, and read here: https://www.rfc-editor.org/rfc/rfc5322 and https://w
 
 import base64
 import binascii
-import codecs
 import quopri
 import re
 from collections.abc import Iterable
 from email.errors import MessageError
 from email.message import Message
 
-from gateway.record import Record, whole_text
+from gateway.record import Record
+from mediums.email.charsets import decoded
 
 NAME_LENGTH = 60
 SUBJECT_LENGTH = 300
@@ -25,57 +25,10 @@ FIELD_LENGTH = 50_000
 # From the library's parser and writer, on broken mail.
 UNREADABLE = (MessageError, RecursionError, LookupError, ValueError, TypeError, AttributeError)
 
-_ENCODED = re.compile(r"=\?([^?\s]*)\?([bBqQ])\?([^?]*)\?=")
+_ENCODED = re.compile(r"=\?([^?\s]*)\?([bBqQ])\?([^?]*(?:\?(?!=)[^?]*)*)\?=")  # a question mark in it is not allowed
 _ADDRESS = re.compile(r"[^\s<>()@,;:\"\[\]\\]+@[^\s<>()@,;:\"\[\]\\]+")
 _ID = re.compile(r"<[^<>\s]+>")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-
-# What a label means in practice: https://encoding.spec.whatwg.org/#names-and-labels
-_MEANT = {
-    "gb2312": "gb18030", "gbk": "gb18030", "gb_2312-80": "gb18030", "hz-gb-2312": "hz",
-    "iso-8859-1": "cp1252", "latin1": "cp1252", "latin-1": "cp1252",
-    "iso-8859-8-i": "iso-8859-8", "iso-8859-8-e": "iso-8859-8", "iso-8859-6-i": "iso-8859-6",
-    "ks_c_5601-1987": "cp949", "euc-kr": "cp949", "shift_jis": "cp932", "windows-874": "cp874",
-    "utf8": "utf-8", "unicode-1-1-utf-8": "utf-8",
-}  # fmt: skip
-_NOT_TEXT = {"us-ascii", "ascii", "unknown-8bit", "x-unknown", "8bit", "binary", ""}
-_NOT_FOR_MAIL = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined"}
-
-
-# --- bytes to text ---------------------------------------------------------------------------------------------------
-
-
-def decoded(data: bytes, label: str) -> str:
-    """Any bytes as text: by the label where it is true, else by what they are (UTF-8, then windows-1252)."""
-    codec = _codec(label)
-    for name in (codec, "utf-8") if codec else ("utf-8",):
-        try:
-            return whole_text(data.decode(name))
-        except (UnicodeError, LookupError, ValueError):
-            continue
-    # What is mostly of the labelled kind is shown as that. Where UTF-8 is meant, a few bytes may be broken (a cut text,
-    # a NUL that a server wrote over); with more of them it is windows-1252.
-    if codec not in (None, "utf-8"):
-        return whole_text(data.decode(codec or "", "replace"))
-    text = data.decode("utf-8", "replace")
-    broken = text.count("\ufffd")
-    whole = sum(character > "\x7f" for character in text) - broken
-    return whole_text(text if whole > broken else data.decode("cp1252", "replace"))
-
-
-def _codec(label: str) -> str | None:
-    name = label.strip().strip("\"'").partition("*")[0].casefold()
-    name = _MEANT.get(name, name)
-    if name in _NOT_TEXT:
-        return None
-    for tried in (name, name.replace("cp-", "cp").replace("windows-", "cp")):
-        try:
-            found = codecs.lookup(tried)
-            "".encode(tried)  # not each codec is one of text: rot13, base64
-        except (LookupError, ValueError, UnicodeError, TypeError, AssertionError):
-            continue
-        return None if found.name.replace("-", "_") in _NOT_FOR_MAIL else found.name
-    return None
 
 
 def text_of(raw: str) -> str:

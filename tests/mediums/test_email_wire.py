@@ -15,7 +15,8 @@ from gateway.events import MessageReceived
 from gateway.outbox import Rejected
 from gateway.record import decode, encode
 from mediums.email import letter, wire
-from mediums.email.headers import decoded, mailboxes, only_mailbox, text_of
+from mediums.email.charsets import decoded
+from mediums.email.headers import mailboxes, only_mailbox, text_of
 from mediums.email.letter import Target, target
 from mediums.email.robots import Kind
 from tests.mediums.email_raw import ACCOUNT, AT, BORDER, PASSED, fact, heard, raw, stored
@@ -215,6 +216,18 @@ def in_base64(text: str) -> str:
         ("windows-874", base64.b64encode("ไทย".encode("cp874")).decode(), "ไทย"),
         ("utf-8", base64.b64encode("Grüße".encode("latin-1")).decode(), "Grüße"),
         ("utf-8", base64.b64encode("Grüße, Grüße".encode()[:-1] + b"\x80").decode(), "Grüße, Grüß�"),
+        ("iso-2022-jp", base64.b64encode(b"\x1b$B-!\x1b(B \x1b$BF|K\\-j\nyu\x1b(I1\x1b(J!").decode(), "① 日本㈱\n﨑ｱ!"),
+        ("us-ascii", base64.b64encode("日本".encode("iso-2022-jp")).decode(), "日本"),
+        ("x-sjis", base64.b64encode("①日本".encode("cp932")).decode(), "①日本"),
+        ("euc-jp", base64.b64encode(b"\xad\xa1\xad\xea").decode(), "①㈱"),
+        ("big5", base64.b64encode("裏€".encode("cp950")).decode(), "裏€"),
+        ("koi8-r", base64.b64encode("Привет".encode("koi8-r")).decode(), "Привет"),
+        ("win-1251", base64.b64encode("Привет".encode("cp1251")).decode(), "Привет"),
+        ("x-mac-cyrillic", base64.b64encode("Привет".encode("mac-cyrillic")).decode(), "Привет"),
+        ("ks_c_5601-1989", base64.b64encode("똠방".encode("cp949")).decode(), "똠방"),
+        ("iso-8859-9", "k5TcbGs=", "“”Ülk"),
+        ("utf-8", base64.b64encode("\ufeffGrüße".encode()).decode(), "Grüße"),
+        ("unknown", base64.b64encode("Grüße".encode("utf-16")).decode(), "Grüße"),
         ("rot13", "R3LDvMOfZQ==", "Grüße"),
         ("unicode_escape\\0", "R3LDvMOfZQ==", "Grüße"),
     ],
@@ -241,9 +254,18 @@ def test_em04_raw_eight_bit_text_without_a_charset():
     found.text.encode("utf-8")
 
 
-@pytest.mark.parametrize("label", ["utf-8", "gb2312", "unknown-8bit", "utf-7", "utf-16", "hz", "idna", "punycode", ""])
+def test_em04_a_page_says_itself_what_it_is_written_in():
+    page = '<html><head><meta http-equiv=Content-Type content="text/html; charset=gb2312"></head><p>你好</p>'
+    head = "From: a@example.org\r\nMessage-ID: <g@example.org>\r\nContent-Type: text/html{}\r\n\r\n"
+    assert fact(stored(head.format("").encode() + page.encode("gbk"))).text == "你好"
+    assert fact(stored(head.format("; charset=utf-8").encode() + page.encode())).text == "你好"
+
+
+@pytest.mark.parametrize(
+    "label", ["iso-2022-jp", "utf-8", "gb2312", "unknown-8bit", "utf-7", "utf-16", "hz", "idna", "punycode", ""]
+)
 def test_em04_no_bytes_under_any_label_raise(label):
-    for data in (bytes(range(256)), b"\xff\xfe\xd8\x00", b"+AAA-", b"xn--\xff", b""):
+    for data in (bytes(range(256)), b"\x1b$B!\x1b$(D\x1b(Iz\x1b", b"\xff\xfe\xd8\x00", b"+AAA-", b"xn--\xff", b""):
         decoded(data, label).encode("utf-8")
 
 
@@ -261,12 +283,18 @@ def test_em04_no_bytes_under_any_label_raise(label):
         ("=?gb2312?B?udjT2ulGwg==?=\r\n =?gb2312?B?r8/uxL+1xL34tsg=?=", "关于镕炉项目的进度"),
         ("Re: =?utf-8?Q?caf=C3=A9?= menu =?utf-8?Q?d=C3=A9j=C3=A0?=", "Re: café menu déjà"),
         ("=?utf-8*de?Q?Gr=C3=BC=C3=9Fe?=", "Grüße"),
+        ("=?utf-8?Q?Grüße??= =?utf-8?Q?Ja?!?=", "Grüße?Ja?!"),
+        ("=?iso-2022-jp?B?GyRCLSEbKEI=?=", "①"),
         ("=?utf-8?B?R3I?= =?x-none?Q?a?= =?bad", "Gra =?bad"),
     ],
 )
 def test_em05_encoded_words_are_joined_before_they_are_read(encoded, text):
     assert text_of(encoded) == text
     assert only_mailbox([f"{encoded.replace('Re: ', '')} <a@example.org>"]).address == "a@example.org"
+
+
+def test_em05_a_subject_that_is_not_encoded_at_all():
+    assert text_of("Re: \x1b$BF|K\\\x1b(B") == "Re: 日本"
 
 
 def test_em05_also_in_a_file_name():
