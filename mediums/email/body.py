@@ -70,11 +70,11 @@ class _Found:
     parts: int = 0
 
 
-def read(message: "Part[str, str]") -> Read:
-    """The person's words, then those that came with them, and the files."""
+def read(message: "Part[str, str]", *, at_length: bool = False) -> Read:
+    """The person's words, then those that came with them, and the files. `at_length` for a thread that is new here."""
     found = _Found()
     _read(message, found, 0)
-    words = quotes.own_words("\n\n".join(text for text in found.texts if text.strip()))
+    words = quotes.own_words("\n\n".join(text for text in found.texts if text.strip()), at_length=at_length)
     text = "\n\n".join(piece for piece in (_cut(words), *found.notes) if piece)
     return Read(text=whole_text(text), files=tuple(found.attached))
 

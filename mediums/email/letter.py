@@ -140,11 +140,17 @@ def letter(
 
 def thread_of(account: Account, ids: tuple[str, ...], otherwise: str) -> str:
     """A short name of the thread: from one of our ids in it, else from its first id."""
+    return _ours(account, ids) or short(ids[0] if ids else otherwise)
+
+
+def is_ours(account: Account, ids: tuple[str, ...]) -> bool:
+    """We have written in the thread."""
+    return bool(_ours(account, ids))
+
+
+def _ours(account: Account, ids: tuple[str, ...]) -> str:
     ours = re.compile(rf"<fd\.([0-9a-f]{{16}})\.[0-9a-f]{{16}}@{re.escape(account.domain)}>", re.IGNORECASE)
-    for one in reversed(ids):
-        if found := ours.fullmatch(one):
-            return found[1].lower()
-    return short(ids[0] if ids else otherwise)
+    return next((found[1].lower() for one in reversed(ids) if (found := ours.fullmatch(one))), "")
 
 
 def minted(account: Account, thread: str, key: str) -> str:

@@ -3,7 +3,7 @@
 Cut only where everything that follows is a quote or a signature: who answers between the quoted lines is read whole.
 """
 
-import re
+from mediums.email import clients
 
 QUOTED = "[they quote an earlier mail:]"
 QUOTE_LENGTH = 600  # of an earlier mail of the thread, which the conversation mostly knows
@@ -11,44 +11,10 @@ FORWARD_LENGTH = 8000  # of what somebody passes on to be read
 SIGNATURE_LINES = 12
 ATTRIBUTION_LINES = 3
 
-# "On Tue, 6 Jan 2026 at 10:00, Ana <ana@example.org> wrote:", in the languages whose mail programs are common
-_WROTE = re.compile(
-    r"^(on|am|le|el|il|em|op|den|dne|w dniu)\b.{4,250}\b"
-    r"(wrote|schrieb|a écrit|escribió|ha scritto|escreveu|schreef|skrev|napsal\(?a?\)?|napisał\(?a?\)?)\b.{0,120}:$",
-    re.IGNORECASE | re.DOTALL,
-)
-_ORIGINAL = re.compile(
-    r"^\s*(-{2,}|_{2,})\s*(original message|ursprüngliche nachricht|message d'origine|mensaje original|"
-    r"messaggio originale|oorspronkelijk bericht)\s*(-{2,}|_{2,})\s*$",
-    re.IGNORECASE,
-)
-_FORWARDED = re.compile(
-    r"^\s*(-{2,}\s*(forwarded message|weitergeleitete nachricht|message transféré|mensaje reenviado|"
-    r"messaggio inoltrato|doorgestuurd bericht)\s*-{2,}|begin forwarded message:|"
-    r"anfang der weitergeleiteten nachricht:)"
-    r"\s*$",
-    re.IGNORECASE,
-)
-_HEADER_LINE = re.compile(r"^\*?(from|von|de|da|van|från|fra)\s*:\*?\s+\S", re.IGNORECASE)
-_NEXT_HEADER_LINE = re.compile(
-    r"^\*?(sent|date|gesendet|datum|envoyé|enviado|inviato|verzonden|skickat|to|an|à|para|subject|betreff|objet|asunto)"
-    r"\s*:\*?\s+\S",
-    re.IGNORECASE,
-)
 
-
-# What telephones put below each mail, without a line of dashes: known by how it begins and what it names.
-_SENT_FROM = re.compile(
-    r"^(sent (from|with|via|using)|gesendet (von|mit)|von mein\w+|envoyé (de|depuis|à partir de)|enviado (desde|do|de)|"
-    r"inviato da|verzonden (vanaf|met|via)|skickat från|sendt fra|wysłane z|odesláno z|get|holen sie sich)\b"
-    r"(?=.*\b(iphone|ipad|outlook|android|galaxy|samsung|huawei|xiaomi|blackberry|gmail|yahoo|gmx|web\.de|proton ?mail|"
-    r"windows|smartphone|handy|mobile|phone|tablet)\b).{2,100}$",
-    re.IGNORECASE,
-)
-
-
-def own_words(text: str) -> str:
-    """The new words; then, under a line that says what it is, the start of what they quote, each line behind `> `."""
+def own_words(text: str, *, at_length: bool = False) -> str:
+    """The new words; then, under a line that says what it is, the start of what they quote, each line behind `> `.
+    `at_length` for what the conversation has not heard before."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
     at, forwarded = _quote_starts(lines)
     own = "\n".join(_without_signature(lines[:at])).strip()
@@ -58,7 +24,7 @@ def own_words(text: str) -> str:
     heading = "[forwarded with it:]" if forwarded else QUOTED
     if not (own or forwarded):
         heading = "[nothing new is in this mail but a quote:]"
-    shown = quoted(heading, below, FORWARD_LENGTH if forwarded or not own else QUOTE_LENGTH)
+    shown = quoted(heading, below, FORWARD_LENGTH if forwarded or at_length or not own else QUOTE_LENGTH)
     return f"{own}\n\n{shown}" if own else shown
 
 
@@ -70,37 +36,57 @@ def quoted(heading: str, text: str, length: int) -> str:
 
 def _quote_starts(lines: list[str]) -> tuple[int, bool]:
     """Where the last part begins that is all quote, and whether it is something passed on."""
-    last_quote = _all_quote_from(lines)
+    last_quote, marked = _all_quote_from(lines), any(_is_marked(line) for line in lines)
     for at, line in enumerate(lines):
-        if _FORWARDED.match(line):
+        if clients.FORWARDED.match(line):
             return at, True
-        if _ORIGINAL.match(line) or _is_header_block(lines, at):
+        if clients.ORIGINAL.match(line) or clients.is_title(line) or _is_header_block(lines, at):
+            return _with_what_stands_over_it(lines, at), False
+        if _is_marked(line) and at >= last_quote:
+            return _with_what_stands_over_it(lines, at), False
+        if not marked and _begins(lines, at) and any(clients.stands_alone(one) for one in _joined(lines, at)):
             return at, False
-        if _is_attribution(lines, at) or line.startswith(">"):
-            near = range(at, min(at + ATTRIBUTION_LINES + 2, len(lines)))  # an empty line may follow it
-            quote = next((n for n in near if lines[n].startswith(">")), None)
-            if quote is not None and quote >= last_quote:
-                return at, False
     return len(lines), False
 
 
-def _is_attribution(lines: list[str], at: int) -> bool:
-    """Mail programs break it over up to three lines."""
-    if not re.match(r"^\w", lines[at]):
-        return False
-    return any(_WROTE.match(" ".join(lines[at : at + count])) for count in range(1, ATTRIBUTION_LINES + 1))
+def _with_what_stands_over_it(lines: list[str], at: int) -> int:
+    """A rule, a title, or whose words it is; mail programs break that over up to three lines."""
+    end = at
+    while end and (not lines[end - 1] or clients.RULE.match(lines[end - 1])):
+        end -= 1
+    starts = [n for n in range(max(end - ATTRIBUTION_LINES, 0), end) if all(lines[n:end])]
+    told = {n: " ".join(lines[n:end]).strip() for n in starts}
+    for is_it in (clients.WROTE.match, clients.stands_alone, clients.is_attribution):
+        if found := [n for n in starts if is_it(told[n])]:
+            return found[-1]
+    return end if any(lines[end:at]) else at
+
+
+def _begins(lines: list[str], at: int) -> bool:
+    """A paragraph does."""
+    return bool(lines[at]) and (not at or not lines[at - 1])
+
+
+def _joined(lines: list[str], at: int) -> list[str]:
+    counts = [count for count in range(1, ATTRIBUTION_LINES + 1) if all(lines[at : at + count])]
+    return [" ".join(lines[at : at + count]).strip() for count in counts]
 
 
 def _is_header_block(lines: list[str], at: int) -> bool:
     """As Outlook puts it over what it quotes: From, Sent, To, Subject."""
-    following = [line for line in lines[at + 1 : at + 5] if line]
-    return bool(_HEADER_LINE.match(lines[at])) and sum(bool(_NEXT_HEADER_LINE.match(line)) for line in following) >= 2
+    following = [line for line in lines[at + 1 : at + 6] if line]
+    first = bool(clients.HEADER_LINE.match(lines[at]))
+    return first and sum(bool(clients.NEXT_HEADER_LINE.match(line)) for line in following) >= 2
+
+
+def _is_marked(line: str) -> bool:
+    return line.lstrip(" ").startswith(">")
 
 
 def _all_quote_from(lines: list[str]) -> int:
     """The line from which on nothing of the person's own comes, save a signature."""
     end = len(_without_signature(lines))
-    while end and (not lines[end - 1].strip() or lines[end - 1].startswith(">")):
+    while end and (not lines[end - 1].strip() or _is_marked(lines[end - 1])):
         end -= 1
     return end
 
@@ -110,7 +96,7 @@ def _without_signature(lines: list[str]) -> list[str]:
     end = len(lines)
     while end and not lines[end - 1].strip():
         end -= 1
-    if end > 1 and _SENT_FROM.match(lines[end - 1]) and not lines[end - 2].strip():
+    if end > 1 and clients.SENT_FROM.match(lines[end - 1]) and not lines[end - 2].strip():
         return _without_signature(lines[: end - 1])
     for at in range(len(lines) - 1, max(-1, len(lines) - SIGNATURE_LINES - 2), -1):
         if lines[at] == "--":
@@ -119,4 +105,4 @@ def _without_signature(lines: list[str]) -> list[str]:
 
 
 def _unmarked(line: str) -> str:
-    return line[1:].removeprefix(" ") if line.startswith(">") else line
+    return line.lstrip(" ")[1:].removeprefix(" ") if _is_marked(line) else line

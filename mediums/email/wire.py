@@ -26,6 +26,7 @@ from gateway.record import Record
 from mediums.email import body, identity, letter, returns
 from mediums.email.account import MEDIUM, Account
 from mediums.email.body import Enclosed
+from mediums.email.clients import PASSED_ON
 from mediums.email.headers import UNREADABLE, Fields, Mailbox, mailboxes, message_id, references, subject_of
 from mediums.email.identity import Author
 from mediums.email.quotes import QUOTED
@@ -57,7 +58,8 @@ def heard(raw: bytes, account: Account, at: datetime) -> Heard:
         return noticed(raw, account, at, "this mail was not read: it has too many parts in parts")
     try:
         message = message_from_bytes(raw, policy=compat32)
-        return _heard(message, body.read(message), raw, account, at)
+        read = body.read(message, at_length=_is_new_here(Fields(message), account))
+        return _heard(message, read, raw, account, at)
     except UNREADABLE:
         return noticed(raw, account, at, "this mail cannot be read: it is broken")
 
@@ -109,6 +111,14 @@ def _heard(message: "Message[str, str]", read: body.Read, raw: bytes, account: A
         files=read.files,
         returned=returns.came_back(message, fields, raw, account) if bounce else None,
     )
+
+
+def _is_new_here(fields: Fields, account: Account) -> bool:
+    """What it quotes was not said to the assistant: somebody passes it on, or asks it into a thread in which it has not
+    spoken. What it merely overhears is quoted in short all the same."""
+    asked = any(account.is_own(one.address) for one in mailboxes(fields.all("to")))
+    passed_on = PASSED_ON.match(subject_of(fields)) is not None
+    return passed_on or (asked and not letter.is_ours(account, references(fields)))
 
 
 def _others(people: tuple[Mailbox, ...], author: Author, account: Account) -> list[str]:

@@ -908,6 +908,97 @@ def test_a_quote_at_the_end_is_marked_as_one(text, own):
     assert all(line.startswith(">") for line in quote.splitlines()[1:])
 
 
+WHO = "Ana <ana@example.org>"
+
+
+@pytest.mark.parametrize(
+    "attribution",
+    [
+        f"вт, 6 янв. 2026 г. в 10:00, {WHO}:",
+        "06.01.2026 10:00, Ana пишет:",
+        f"2026年1月6日(火) 10:00 {WHO}:",
+        f"{WHO} 于2026年1月6日周二 10:00写道：",
+        f"2026년 1월 6일 (화) 오전 10:00, {WHO}님이 작성:",
+        f"wt., 6 sty 2026 o 10:00 {WHO} napisał(a):",
+        f"út 6. 1. 2026 v 10:00 odesílatel\n{WHO} napsal:",
+        f"tir. 6. jan. 2026 kl. 10:00 skrev {WHO}:",
+        "ti 6. tammik. 2026 klo 10.00 Ana (ana@example.org) kirjoitti:",
+        f"{WHO}, 6 Oca 2026 Sal, 10:00 tarihinde şunu yazdı:",
+        f"{WHO} ezt írta (időpont: 2026. jan. 6., K, 10:00):",
+        f"Στις Τρί 6 Ιαν 2026 στις 10:00 π.μ., ο χρήστης {WHO} έγραψε:",
+        "At 10:00 AM 1/6/2026, Ana wrote:",
+        f"Quoting {WHO}:",
+        f"---- On Tue, 06 Jan 2026 10:00:00 +0100 {WHO} wrote ----",
+    ],
+)
+def test_whose_words_are_quoted_is_no_word_of_whoever_quotes_them(attribution):
+    """So that a bare command stays one, whatever the program says above the quote."""
+    for between in ("\n", "\n\n", "\n\n "):
+        body = f"stop\n\n{attribution}{between}" + QUOTE.replace("\n", "\n ")
+        assert fact(raw(ANA, TO, "Message-ID: <m@example.org>", body=body)).text == "stop", repr(between)
+
+
+def test_what_is_quoted_without_a_mark_is_known_by_who_and_when():
+    yahoo = f"stop\n\n    On Tuesday, January 6, 2026 at 10:00:00 AM GMT+1, {WHO} wrote:  \n \n We are open."
+    assert fact(raw(ANA, TO, body=yahoo)).text == "stop"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Fra: {}\nSendt: 6. januar 2026 10:00\nTil: Bot\nEmne: Hej",
+        "Från: {}\nSkickat: den 6 januari\nTill: Bot\nÄmne: Hej",
+        "Da: {}\nInviato: martedì\nA: Bot\nOggetto: Ciao",
+        "Van: {}\nVerzonden: dinsdag\nAan: Bot\nOnderwerp: Hoi",
+        "Od: {}\nWysłano: wtorek\nDo: Bot\nTemat: Hej",
+        "Od: {}\nOdesláno: úterý\nKomu: Bot\nPředmět: Ahoj",
+        "Lähettäjä: {}\nLähetetty: ti\nVastaanottaja: Bot\nAihe: Moi",
+        "От: {}\nОтправлено: вт\nКому: Bot\nТема: Привет",
+        "Від: {}\nНадіслано: вт\nКому: Bot\nТема: Привіт",
+        "发件人：{}\n发送时间：2026年1月6日\n收件人：Bot\n主题：你好",
+        "差出人: {}\n送信日時: 2026年\n宛先: Bot\n件名: こん",
+        "보낸 사람: {}\n보낸 날짜: 2026년\n받는 사람: Bot\n제목: 안녕",
+        "Kimden: {}\nGönderilme: Salı\nKime: Bot\nKonu: Merhaba",
+        "Feladó: {}\nKüldve: kedd\nCímzett: Bot\nTárgy: Szia",
+        "De : {}\nEnvoyé : mardi\nÀ : Bot\nObjet : Salut",
+        "De: {}\nEnviado el: martes\nPara: Bot\nAsunto: Hola",
+        "**From:** {}\n**Sent:** Tue\n**To:** Bot",
+        "________________________________\nFrom: {}\nSent: Tue\nTo: Bot",
+        "------------------ 原始邮件 ------------------\nFrom: {}\nSent: Tue\nTo: Bot",
+        "-----Mensagem original-----\nX: {}",
+        "-----Исходное сообщение-----",
+    ],
+)
+def test_a_head_over_what_is_quoted_is_known_in_each_language(head):
+    assert fact(raw(ANA, TO, body=f"stop\n\n{head.format(WHO)}\n\nWe are open.")).text == "stop"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Отправлено с iPhone", "iPhoneから送信", "发自我的iPhone", "Lähetetty iPhonesta", "Från min iPhone",
+     "Obtenir Outlook pour Android"],
+)  # fmt: skip
+def test_what_a_telephone_says_below_is_no_word(line):
+    assert fact(raw(ANA, TO, body=f"stop\n\n{line}")).text == "stop"
+
+
+@pytest.mark.parametrize(
+    ("headers", "length"),
+    [
+        (["Subject: Re: Plan", "In-Reply-To: <x@example.org>"], 8000),
+        (["Subject: WG: Plan", "References: <fd.0123456789abcdef.fedcba9876543210@bots.example>"], 8000),
+        (["Subject: Re: Plan", "References: <fd.0123456789abcdef.fedcba9876543210@bots.example> <x@y>"], 600),
+        (["Subject: Re: Plan", "In-Reply-To: <x@example.org>", "To: bo@example.org", "Cc: bot@bots.example"], 600),
+    ],
+    ids=["asked into a thread", "passed on", "its own thread", "overheard"],
+)
+def test_what_was_not_said_here_before_is_quoted_at_length(headers, length):
+    to = [] if "To: bo@example.org" in headers else [TO]
+    body = f"What do you say?\n\nFrom: {WHO}\nSent: Tue\nTo: Bo\n\n" + "important words\n" * 1000
+    quote = fact(raw(ANA, *to, *headers, body=body)).text.partition("[they quote an earlier mail:]\n")[2]
+    assert length - 30 < len(quote.replace("> ", "")) < length + 30
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -915,6 +1006,8 @@ def test_a_quote_at_the_end_is_marked_as_one(text, own):
         "See:\n> a quote\nand my words below",
         "On Monday I wrote: nothing.\nThat is all.",
         "From: the top of my head\nit is fine",
+        "Look at what they wrote on 6.1.2026:\n\nWe are open.\n\nIs it so?",
+        "Name: Ana\nEmail: ana@example.org\nPhone: 12:30\nI want a room.",
         "a -- b\n--\n" + "\n".join(f"line {n}" for n in range(30)),
     ],
 )
