@@ -138,11 +138,11 @@ def _said(spoken: _Spoken, payload: Payload, me: Me, profiles: Profiles, memory:
         return None
     if before is None and spoken.version != "0" and memory.was_called(spoken.channel, spoken.ts):
         return None  # an edited mention that was heard before it was edited: of that the change itself is told
-    if not (text or files or before):
+    shared = words.shared(spoken.message, profiles)
+    if not (text or files or before or shared):
         return None
     by_name = spoken.direct or me.user in words.mentions(spoken.message)
     addressed = by_name or _takes_part(spoken, me, memory)
-    shared = words.shared(spoken.message, profiles)
     fact = MessageReceived(
         identity=f"{account_of(me.team)}/message/{spoken.channel}/{spoken.ts}/{spoken.version}",
         route=Route(

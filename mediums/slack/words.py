@@ -7,10 +7,12 @@ Each is decoded once, after the markup around it was taken apart. Ids stay reada
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from gateway.record import Record, whole_text
 from mediums.incoming import Found
+from mediums.slack import blocks
 
 NAME_LENGTH = 60
 
@@ -20,6 +22,7 @@ _MARKUP = re.compile(r"<([^<>]+)>")
 _ENTITY = re.compile(r"&(amp|lt|gt);")
 _CHARACTERS = {"amp": "&", "lt": "<", "gt": ">"}
 _NO_MEMBER = ("is_restricted", "is_ultra_restricted", "is_stranger", "deleted")
+_OF_OTHERS = ("is_share", "is_msg_unfurl", "from_url", "original_url", "app_unfurl_url", "bot_id")  # of an attachment
 _USER = re.compile(r"<@([A-Z0-9]+)(?:\|[^<>]*)?>")
 
 
@@ -61,28 +64,47 @@ def profile(user: Payload) -> Profile:
 
 
 def said(message: Payload, me: Me, profiles: Profiles) -> str:
-    """The author's own words. Empty for nothing."""
-    return whole_text(decoded(_without_mention(message.get("text") or "", me), profiles))
+    """The author's own words, with the tables that they pasted. Empty for nothing."""
+    own = decoded(_without_mention(message.get("text") or "", me), profiles)
+    beside = [one for one in message.get("attachments") or [] if not any(one.get(sign) for sign in _OF_OTHERS)]
+    tables = blocks.tables([message, *beside], lambda raw: decoded(raw, profiles))
+    return whole_text("\n".join(piece for piece in (own, tables) if piece))
 
 
 def shared(message: Payload, profiles: Profiles) -> str:
     """Other people's messages that the author shared with this one, quoted; empty when there are none."""
-    passed_on = [one for one in message.get("attachments") or [] if one.get("is_share")]
-    return "\n".join(
-        quoted(
-            f"[shared, written by {one_line(one.get('author_name', '')) or 'somebody'}:]",
-            decoded(one.get("text") or one.get("fallback") or "", profiles),
-        )
-        for one in passed_on
-    )
+    return "\n".join(_shared(one, profiles) for one in _passed_on(message))
+
+
+def _shared(one: Payload, profiles: Profiles) -> str:
+    name = one_line(one.get("author_name") or "") or "somebody"
+    inside = [
+        block for told in one.get("message_blocks") or [] for block in (told.get("message") or {}).get("blocks") or []
+    ]
+    text = decoded(one.get("text") or "", profiles) or blocks.text(inside, lambda raw: decoded(raw, profiles))
+    if not (text or one.get("files")):
+        text = decoded(one.get("fallback") or "", profiles)
+    return quoted(f"[shared, written by {name}:]", text) if text else f"[shared, from {name}]"
+
+
+def _passed_on(message: Payload) -> list[Payload]:
+    return [one for one in message.get("attachments") or [] if one.get("is_share") or one.get("is_msg_unfurl")]
 
 
 def attached(message: Payload, profiles: Profiles) -> str:
-    """What a robot has put beside its text, in short."""
-    said = (
-        one.get("text") or one.get("fallback") or one.get("title") or "" for one in message.get("attachments") or []
-    )
-    return "\n".join(decoded(one, profiles) for one in said if one)
+    """What a robot has put beside its text or in its place, in short."""
+
+    def decode(raw: str) -> str:
+        return decoded(raw, profiles)
+
+    told = [blocks.text(message.get("blocks") or [], decode)]
+    for one in message.get("attachments") or []:
+        told.append(
+            decode(one.get("text") or "")
+            or blocks.text(one.get("blocks") or [], decode)
+            or decode(one.get("fallback") or one.get("title") or "")
+        )
+    return whole_text("\n".join(one for one in told if one))
 
 
 def mentions(message: Payload) -> Iterator[str]:
@@ -145,7 +167,13 @@ def _special(target: str, label: str) -> str:
     kind, _, rest = target.partition("^")
     if kind == "subteam":
         return _named("@", label.removeprefix("@"), rest)
-    return label or f"@{kind}"
+    if kind == "date" and not label:
+        return _moment(rest.partition("^")[0])
+    return label if label.startswith("@") or kind == "date" else f"@{label or kind}"
+
+
+def _moment(seconds: str) -> str:
+    return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%d %H:%M} UTC" if seconds.isdecimal() else "a date"
 
 
 def _link(target: str, label: str) -> str:
@@ -161,7 +189,8 @@ def _link(target: str, label: str) -> str:
 
 
 def files(message: Payload) -> tuple[Found, ...]:
-    return tuple(file(one) for one in message.get("files") or [])
+    """What came with it, and with the messages that are shared with it."""
+    return tuple(file(one) for part in (message, *_passed_on(message)) for one in part.get("files") or [])
 
 
 def file(told: Payload) -> Found:

@@ -256,6 +256,7 @@ def test_sl04_a_robot_that_only_its_profile_gives_away():
             "ask @Alice Li (U0ALICE) in #ops (C9) @oncall (S1) 5 Jan",
         ),
         ("<@U0> <@U1|bo> <#C9> <!here> <!channel|@channel> <!subteam^S2>", "@U0 @bo (U1) #C9 @here @channel @S2"),
+        ("<!here|here> <!date^1767600000^{date}^https://x.example> <#C9|>", "@here 2026-01-05 08:00 UTC #C9"),
         ("<@UBOT|helper> run `a &lt; b`", "run `a < b`"),
         ("&copy; &#123;", "&copy; &#123;"),
         ("<@UBOT>: please <@UBOT>, do", "please do"),
@@ -343,6 +344,49 @@ def test_a_shared_message_is_somebody_elses_words():
     attachment = {"is_share": True, "author_name": "Bo]", "text": "line &amp; one\nline two"}
     fact = heard(event("look", attachments=[attachment, {"title": "a preview"}]))
     assert fact.text == "[shared, written by Bo):]\n> line & one\n> line two\n\nlook"
+
+
+def test_a_message_that_is_only_passed_on_is_heard_with_its_files():
+    file = {"id": "F1", "name": "q.pdf", "size": 3, "url_private": "u://1"}
+    passed_on = {"is_msg_unfurl": True, "author_name": "Bo", "fallback": "[no preview available]", "files": [file]}
+    inside = {
+        "type": "rich_text",
+        "elements": [{"type": "rich_text_quote", "elements": [{"type": "text", "text": "ok"}]}],
+    }
+    blocks = {"is_share": True, "message_blocks": [{"message": {"blocks": [inside]}}], "fallback": "-"}
+    found = wire.heard(payload(event("", channel="D1", attachments=[passed_on, blocks])), ME, {"U7": ANA}, Remembered())
+    assert found.fact.text == "[shared, from Bo]\n[shared, written by somebody:]\n> > ok"
+    assert [(one.name, one.fetch) for one in found.files] == [("q.pdf", "u://1")]
+
+
+CELL = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [
+    {"type": "user", "user_id": "U8"}, {"type": "text", "text": " at\n"},
+    {"type": "link", "url": "https://x.example"}]}]}  # fmt: skip
+TABLE = {
+    "type": "table",
+    "rows": [[{"type": "raw_text", "text": "City"}, CELL], [{"type": "raw_number", "value": 4}, {}]],
+}
+
+
+@pytest.mark.parametrize(
+    "beside", [{"attachments": [{"blocks": [TABLE], "fallback": "[no preview available]"}]}, {"blocks": [TABLE]}]
+)
+def test_a_pasted_table_is_among_the_words(beside):
+    assert heard(event("which?", channel="D1", **beside)).text == "which?\nCity | @U8 at https://x.example\n4 | "
+    assert heard(event("", channel="D1", **beside)).text.startswith("City | ")
+    assert heard(event("which?", channel="D1", attachments=[{"blocks": [TABLE], "from_url": "u://"}])).text == "which?"
+
+
+def test_a_robots_report_may_have_no_text_at_all():
+    blocks = [
+        {"type": "header", "text": {"type": "plain_text", "text": "Disk <full>"}},
+        {"type": "section", "text": {"type": "mrkdwn", "text": "*on* &lt;db1&gt; <@U7>"}, "fields": [{"text": "5 %"}]},
+        {"type": "rich_text", "elements": [{"type": "rich_text_list", "elements": [{"elements": [{"text": "one"}]}]}]},
+        {"type": "divider"},
+    ]
+    assert words.attached({"blocks": blocks, "attachments": [{"blocks": blocks[:1]}]}, {"U7": ANA}) == (
+        "Disk <full>\n*on* <db1> @Ana (U7)\n5 %\n• one\nDisk <full>"
+    )
 
 
 # --- SL11: other companies -------------------------------------------------------------------------------------------
