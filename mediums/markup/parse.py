@@ -12,6 +12,8 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 
+from mediums.markup.marks import Inline
+
 _SAFE = re.compile(r"(https?://|mailto:)", re.IGNORECASE)
 _ADDRESS = re.compile(r"://[^\s<>\"`|]+")
 _SCHEME = re.compile(r"(?<![A-Za-z0-9])https?$", re.IGNORECASE)
@@ -53,6 +55,7 @@ def _without_trailing_punctuation(address: str) -> str:
 def dialect() -> MarkdownIt:
     parser = _Dialect("commonmark", {"html": False, "breaks": True, "xhtmlOut": False})
     parser.enable(["table", "strikethrough"]).disable(["lheading", "reference", "html_block", "html_inline"])
+    parser.inline = Inline(parser.inline)
     parser.inline.ruler.before("linkify", "bare_address", _bare_address)
     return parser
 

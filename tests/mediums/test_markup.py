@@ -34,6 +34,12 @@ AWKWARD = [
         ("above\n---\nbelow", "above\n———\nbelow"),
         ("<b>raw</b> & more", "&lt;b&gt;raw&lt;/b&gt; &amp; more"),
         ("[x](javascript:alert(1)) [y](notes/today)", "[x](javascript:alert(1)) [y](notes/today)"),
+        ("**标签：**正文 and **有效**。", "<b>标签：</b>正文 and <b>有效</b>。"),
+        ("含**「重点」**内容，~~「旧」~~新", "含<b>「重点」</b>内容，<s>「旧」</s>新"),
+        ("中文**“重点”**内容**(x)**中", "中文<b>“重点”</b>内容<b>(x)</b>中"),
+        ("**復現：**10 回、**안녕**하세요", "<b>復現：</b>10 回、<b>안녕</b>하세요"),
+        ("**Status:**ready *a* 2*3*4 = 3*x, 2**3**2", "**Status:**ready <i>a</i> 2*3*4 = 3*x, 2**3**2"),
+        ("un**believ**able 🎉**「x」**", "un<b>believ</b>able 🎉<b>「x」</b>"),
         ("[1]: https://x.example stays", "[1]: https://x.example stays"),
     ],
 )
