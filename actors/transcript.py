@@ -277,4 +277,4 @@ def _word(command: Interject) -> str:
 
 def _indented(text: str) -> str:
     """So that no line of a text from outside can look like another person's word."""
-    return text.strip().replace("\n", "\n  ")
+    return "\n  ".join(text.strip().splitlines())

@@ -7,10 +7,10 @@ COMPARED = 4_000
 
 
 def indented(text: str, characters: int = TEXT_SHOWN) -> str:
-    """All lines but the first; what is left out is said, with how much it is."""
+    """All lines but the first, whatever ends them; what is left out is said, with how much it is."""
     if len(text) > characters:
         text = f"{text[:characters]} [… {len(text) - characters:,} more characters are not shown]"
-    return text.strip().replace("\n", "\n  ")
+    return "\n  ".join(text.strip().splitlines())
 
 
 def one_line(text: str) -> str:

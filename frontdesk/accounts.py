@@ -12,6 +12,7 @@ from frontdesk.people import Directory
 from gateway import live
 from gateway.addresses import journal_key
 from gateway.broker.protocol import Broker
+from gateway.events import MessageReceived
 from gateway.holding import Guard, Role
 from gateway.journal import publish, store_blob
 from gateway.live import LiveSignal
@@ -19,6 +20,7 @@ from gateway.outbox import CameBack, Outbox
 from gateway.record import decode
 from gateway.settings import IMAP_PORTS, SMTP_PORTS, EmailSettings, Settings, SlackSettings
 from mediums.medium import Medium, Told
+from mediums.visible import as_seen
 
 if TYPE_CHECKING:
     from mediums.email.account import Account
@@ -104,7 +106,8 @@ class Accounts:
             if isinstance(fact, CameBack):
                 await outbox.take_back(fact)
             else:
-                await publish(broker, subject, fact, fact.identity)
+                seen = as_seen(fact) if isinstance(fact, MessageReceived) else fact
+                await publish(broker, subject, seen, seen.identity)
 
         signals: asyncio.Queue[LiveSignal] = asyncio.Queue(200)
         unwatch = broker.watch(live.subject(medium.account), partial(_offer, signals))
