@@ -17,7 +17,11 @@ def main() -> None:
     if spec is None:
         raise ImportError(f"no worker in {here}")
     sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
-    importlib.import_module(f"{PACKAGE}.zygote").main()
+    later = importlib.import_module(f"{PACKAGE}.later")
+    tls = ("ssl", "asyncio.sslproto") if importlib.util.find_spec("_ssl") else ()
+    with later.put_off(*tls):  # asyncio imports them, with OpenSSL 2 MB, which few idle sessions need
+        zygote = importlib.import_module(f"{PACKAGE}.zygote")
+    zygote.main()
 
 
 if __name__ == "__main__":
