@@ -8,8 +8,8 @@ shown, shortened.
 """
 
 import contextlib
-from pathlib import Path
-from typing import BinaryIO
+import os
+from io import FileIO
 
 FOLDER = ".output"
 SHOWN_CHARACTERS = 16_000
@@ -21,10 +21,10 @@ class WholeOutput:
     """Of one cell."""
 
     def __init__(self, workspace: str, cell: str) -> None:
-        self._path = Path(workspace, FOLDER, f"{cell}.txt")
+        self._path = os.path.join(workspace, FOLDER, f"{cell}.txt")
         self._few: list[str] = []  # the text so far, until it is too much to be shown
         self._length = 0
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
         self._left = FILE_BYTES
 
     def write(self, text: str) -> None:
@@ -57,7 +57,7 @@ class WholeOutput:
 def kept(workspace: str, name: str, text: str) -> str:
     """Where it is then, for the model; "" where it cannot be written."""
     try:
-        with _new(Path(workspace, FOLDER, name)) as file:
+        with _new(os.path.join(workspace, FOLDER, name)) as file:
             file.write(text.encode(errors="replace")[:FILE_BYTES])
     except OSError:
         return ""
@@ -68,8 +68,11 @@ def where(name: str) -> str:
     return f"\n(All of it, up to {FILE_BYTES >> 20} MB: {FOLDER}/{name})"
 
 
-def _new(path: Path) -> BinaryIO:
-    path.parent.mkdir(exist_ok=True)
-    for old in sorted(path.parent.iterdir(), key=lambda one: one.lstat().st_mtime_ns)[: -FILES_MAX + 1]:
-        old.unlink()  # a link, if the code made one: not what it points to
-    return path.open("wb", buffering=0)
+def _new(path: str) -> FileIO:
+    folder = os.path.dirname(path)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder)
+    there = sorted(os.scandir(folder), key=lambda one: one.stat(follow_symlinks=False).st_mtime_ns)
+    for old in there[: -FILES_MAX + 1]:
+        os.unlink(old)  # a link, if the code made one: not what it points to
+    return FileIO(path, "w")
