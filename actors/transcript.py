@@ -47,6 +47,7 @@ SUMMARY = """\
 (Your transcript had become long. What came before, but for what people said to you, which stands above word by word, \
 was replaced by this summary, which you wrote yourself:)
 {summary}"""
+CONTEXT = "\n\nWhat was said before, for context:\n"
 UNSENT = "(Your last text went out as a remark, not as the response: this came first.)\n"
 STOPS = ("stop", "give up")  # an answer to a bound that begins so
 UNSEEN = (  # by its model
@@ -265,7 +266,7 @@ def with_files(files: tuple[str, ...]) -> str:
 def _brief(start: Start, notes: tuple[str, ...], files: tuple[str, ...]) -> str:
     kept = "".join(f"\n- {note}" for note in notes)
     noted = f"\n\nNotes from earlier tasks (they may be out of date):{kept}" if notes else ""
-    said = f"\n\nWhat was said before, for context:\n{start.context}" if start.context else ""
+    said = f"{CONTEXT}{start.context}" if start.context else ""
     return f"[task from {start.by.name}] {_indented(start.query)}{with_files(files)}{noted}{said}"
 
 

@@ -100,9 +100,12 @@ def _known(store: Path, address: Address, journals: dict[str, list[Stored]]) -> 
     rows, known.identities = _rows(views.path_of(store), address)
     for name, found in trees.items():
         conversation = name.removeprefix("log.lane.")
-        if conversation.startswith("p-") and conversation != name:
-            said = authors(found) | {who for where, who in rows if where == conversation}
-            if said == {known.user}:
+        if conversation == name:
+            continue
+        said = authors(found) | {who for where, who in rows if where == conversation}
+        if known.user in said:
+            known.places.add(conversation)
+            if conversation.startswith("p-") and len(said) == 1:
                 known.conversations.add(conversation)
     before = -1
     while known.size > before:  # what hangs on what was just found

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from actors.transcript import SUMMARY
+from actors.transcript import CONTEXT, SUMMARY
 from frontdesk.quotes import Quotes
 from gateway.seen import erased
 
@@ -39,6 +39,7 @@ class Erased(msgspec.Struct):
     turns: set[tuple[str, int]] = msgspec.field(default_factory=set)  # conversation and turn: decided on it
     actions: set[str] = msgspec.field(default_factory=set)  # asked for by them
     conversations: set[str] = msgspec.field(default_factory=set)  # private, and only theirs
+    places: set[str] = msgspec.field(default_factory=set)  # conversations in which they said something
     notes: str = ""  # the journal of theirs
     blobs: set[str] = msgspec.field(default_factory=set)  # that what stays names
     quotes: Quotes = msgspec.field(default_factory=Quotes)  # of what they said, wherever it stands
@@ -111,7 +112,16 @@ class Erased(msgspec.Struct):
             conversation = _where(node, conversation)
             if self._goes(node, conversation) or (told and _is_summary(node)):
                 return self.blank(node)
+            node = self._without_context(node, conversation, told=told)
             return {name: self.written(value, conversation, told=told, key=name) for name, value in node.items()}
+        return node
+
+    def _without_context(self, node: dict[str, Any], conversation: str, *, told: bool) -> dict[str, Any]:
+        """What a task was told of a conversation goes whole: it shows what they said and were told, however short."""
+        if node.get("context") and node.get("conversation", conversation) in self.places:
+            return {**node, "context": ""}
+        if told and isinstance(content := node.get("content"), str) and CONTEXT in content:
+            return {**node, "content": content.partition(CONTEXT)[0]}
         return node
 
     def _written_text(self, text: str, key: str) -> str:
@@ -137,7 +147,8 @@ class Erased(msgspec.Struct):
         return node
 
     def is_told_in(self, trees: list[Any]) -> bool:
-        """Whether they speak in any of it, or are quoted: from there a model may have retold it in its own words."""
+        """Whether they speak in any of it, are quoted, or it was told of a conversation with them: from there a model
+        may have retold it in its own words."""
         return self._speaks_in(trees) or any(self.unquoted(tree) != tree for tree in trees)
 
     def _speaks_in(self, node: Any) -> bool:
@@ -146,6 +157,8 @@ class Erased(msgspec.Struct):
         if not isinstance(node, dict):
             return False
         if self._is_theirs(node, "author") or self._is_theirs(node, "by"):
+            return True
+        if node.get("context") and node.get("conversation") in self.places:
             return True
         return any(self._speaks_in(one) for one in node.values())
 

@@ -248,6 +248,35 @@ async def test_a_summary_of_what_quotes_them_goes_whole_as_it_may_retell_them_in
     assert b"Bo likes tea." in left["log.lane.p-c44"]
 
 
+async def test_what_a_task_was_told_of_a_conversation_with_them_goes_however_short_it_is(tmp_path):
+    """Words too short for a quote, and what was answered to them, in the work of somebody else there."""
+    path = tmp_path / "store.db"
+    broker = SqliteBroker(path)
+    bo = Person(address=Address(medium="telegram", user="43"), name="Bo")
+    for n, (user, room) in enumerate((("42", "s-room"), ("43", "s-room"), ("43", "s-other"))):
+        entry = words.Taken(event=said("-100", "Pin 4711", n, user=user), at=words.START)
+        await broker.append(f"log.lane.{room}", stamped(1, "x", entry), msg_id="")
+    for room in ("s-room", "s-other"):
+        key, context = f"{room}-a1", f"{room} Pin 4711\nYou: Is kept."
+        same = {"ref": Ref(room, 1, 0), "conversation": room, "by": bo}
+        start = Start(**same, action=key, name="x", query="Look", context=context)
+        async with AsyncExitStack() as stack:
+            action = await journal(stack, broker, f"log.act.{key}", ActionState(key), ActionEntry)
+            await action.write(lambda _, start=start: words.a.Briefed(start=start, through=1, at=words.START))
+            await action.snapshot()
+            await publish(broker, f"cmd.act.{key}", start, key)
+    await broker.close()
+    await erase(path, ANA)
+    broker = SqliteBroker(path)
+    names = ("log.act.s-room-a1", "log.act.s-other-a1")
+    states = [await fold_stored(broker, name, ActionState("x"), ActionEntry) for name in names]
+    await broker.close()
+    assert [str(state.transcript.messages).count("Is kept.") for state in states] == [0, 1]
+    assert [state.start.query for state in states] == ["Look", "Look"]
+    assert b"s-room Pin" not in everything(tmp_path)
+    assert b"s-other Pin" in everything(tmp_path)
+
+
 async def test_attachments_go_unless_somebody_else_has_them_too(tmp_path):
     path = tmp_path / "store.db"
     broker = SqliteBroker(path)
