@@ -17,6 +17,7 @@ from frontdesk.models import REHEARSAL, Models
 from frontdesk.store import ROLES
 from gateway import logs
 from gateway.broker.protocol import BrokerUnusable
+from gateway.broker.sqlite_file import unwritable
 from gateway.hiding import hide_memory
 from gateway.holding import CannotServe
 from gateway.settings import Settings, all_secrets
@@ -32,14 +33,18 @@ def local_token(settings: Settings) -> str:
         return settings.mediums.web.token.reveal()
     path = Path(f"{settings.store.path}.token")
     with contextlib.suppress(FileNotFoundError):
-        return path.read_text().strip()
-    token = secrets.token_urlsafe(24)
+        if there := path.read_text().strip():
+            return there
+    token, whole = secrets.token_urlsafe(24), Path(f"{path}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        with open(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(token)
+        whole.replace(path)
     except OSError as error:
-        raise CannotStart(f"{path}: {error.strerror}. Set [store] path to a folder that can be written.") from error
+        with contextlib.suppress(OSError):
+            whole.unlink()
+        raise CannotStart(unwritable(path, error)) from error
     return token
 
 

@@ -3,6 +3,7 @@
 No entry is read or written here, and nothing waits for an event loop.
 """
 
+import errno
 import fcntl
 import os
 import sqlite3
@@ -39,6 +40,17 @@ def mend(path: Path, error: Exception) -> str:
     """What is wrong with a file, and what to do."""
     found = next((text for sign, text in MENDS if sign in str(error).lower()), "")
     return f"{path}: {error}. {found[:1].upper()}{found[1:]}." if found else f"{path}: {error}."
+
+
+def unwritable(path: Path, error: OSError) -> str:
+    """The same of a file that is not SQLite's."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    what = (
+        "Make room on the disk, and start again"
+        if full
+        else "Set [store] path to a file in a folder that can be written"
+    )
+    return f"{path}: {error.strerror}. {what}."
 
 
 def is_damage(error: sqlite3.Error) -> bool:
@@ -87,9 +99,7 @@ def locked(path: Path) -> Any:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = open(f"{path}.lock", "a+b", buffering=0)  # noqa: SIM115 - held for life
     except OSError as error:
-        raise StoreUnusable(
-            f"{path}: {error.strerror}. Set [store] path to a file in a folder that can be written."
-        ) from error
+        raise StoreUnusable(unwritable(path, error)) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

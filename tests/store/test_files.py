@@ -1,6 +1,7 @@
 """The file: what is said at the start when it cannot be used, what happens when it no longer can, and its copy."""
 
 import asyncio
+import errno
 import os
 import sqlite3
 import subprocess
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 
 from brain import history
 from frontdesk.cli import main
+from frontdesk.serve import local_token
 from frontdesk.upkeep import backup, views_file
 from gateway.broker import sqlite_file
 from gateway.broker.protocol import Unconfirmed
@@ -129,6 +131,33 @@ async def test_a_full_disk_at_the_start(tmp_path):
     full = f"{ignored}; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
     ended = await asyncio.to_thread(started, tmp_path / "s.db", full)
     assert "is full" in ended.stdout, ended
+
+
+def test_a_token_that_a_full_disk_left_empty_is_made_again_and_none_is_left_half_made(tmp_path):
+    settings, token = Settings(store=StoreSettings(path=tmp_path / "s.db")), tmp_path / "s.db.token"
+    token.touch()
+    made = local_token(settings)
+    assert (made, token.read_text(), token.stat().st_mode & 0o777) == (local_token(settings), made, 0o600)
+    before = """
+import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+from frontdesk.serve import CannotStart, local_token
+from gateway.settings import Settings, StoreSettings
+from pathlib import Path
+try:
+    local_token(Settings(store=StoreSettings(path=Path(sys.argv[1] + ".other"))))
+except CannotStart as error:
+    print(error)"""
+    ended = started(tmp_path / "s.db", before)
+    assert "s.db.other.token: File too large" in ended.stdout, ended
+    assert not [*tmp_path.glob("*.other*")]
+
+
+def test_what_mends_a_file_that_cannot_be_written_is_said(tmp_path):
+    full, refused = OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EROFS, "Read-only file system")
+    assert (
+        sqlite_file.unwritable(Path("x"), full) == "x: No space left on device. Make room on the disk, and start again."
+    )
+    assert "in a folder that can be written" in sqlite_file.unwritable(Path("x"), refused)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
