@@ -191,12 +191,12 @@ def costs(config: Path | None, days: int) -> None:
 def rebuild(config: Path | None) -> None:
     """Make the search index and the other views anew from the journals. No gateway may run on this machine."""
     from frontdesk import upkeep
-    from gateway.broker.protocol import BrokerUnusable
+    from gateway.broker.protocol import BrokerUnusable, Deposed, Unconfirmed
     from gateway.keeping import ViewsFailed
 
     try:
         number = asyncio.run(upkeep.rebuild(_settings(config)))
-    except (BrokerUnusable, ViewsFailed) as error:
+    except (BrokerUnusable, Deposed, Unconfirmed, ViewsFailed) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"Made anew from {number} entries.")
 

@@ -58,7 +58,8 @@ def search(store: Path, words: str, limit: int) -> list[str]:
 
 
 async def rebuild(settings: Settings) -> int:
-    """The views anew; the number of entries read. Raises BrokerUnusable (a gateway keeps them), ViewsFailed."""
+    """The views anew; the number of entries read. Raises BrokerUnusable (a gateway keeps them), ViewsFailed,
+    Unconfirmed, Deposed."""
     broker = await open_broker(settings)
     number = 0
 
@@ -73,6 +74,8 @@ async def rebuild(settings: Settings) -> int:
             raise BrokerUnusable(f"{settings.store.path}: a gateway on this machine keeps its views: stop it first.")
         await while_held(lease, KEEPER_SECONDS, work)
         return number
+    except ExceptionGroup as failed:  # the lease is renewed beside the work
+        raise failed.exceptions[0] from failed
     finally:
         await broker.close()
 

@@ -70,6 +70,7 @@ class Keeper:
         self._gathered: dict[str, Gathering] = {}
         self._due: dict[str, tuple[int, int]] = {}  # of a journal: forgotten is below, once all are fed through
         self._caught_up = asyncio.Event()
+        self._trouble = ""  # as the operator was told
 
     async def run(self, _: Guard) -> None:
         """For ever. While the views cannot be written nothing is forgotten."""
@@ -80,7 +81,9 @@ class Keeper:
                     try:
                         await self._follow(thread)
                     except ViewsFailed as error:
-                        log.error("%s Search lags until then, and nothing is compacted.", error)  # noqa: TRY400
+                        if str(error) != self._trouble:
+                            log.error("%s Search lags until then, and nothing is compacted.", error)  # noqa: TRY400
+                        self._trouble = str(error)
                         await asyncio.sleep(PAUSE_SECONDS)
                     except Unconfirmed:
                         await asyncio.sleep(AGAIN_SECONDS)
@@ -94,13 +97,16 @@ class Keeper:
 
     async def _follow(self, thread: ThreadPoolExecutor) -> None:
         loop = asyncio.get_running_loop()
-        after = await loop.run_in_executor(thread, self._views.open)
+        after = await self._from(await loop.run_in_executor(thread, self._views.open))
         await self._others.begin()
         while True:
             waiting = not self._caught_up.is_set()
             entries = await self._broker.read("log.>", after, FED_AT_ONCE)
             if entries:
                 await loop.run_in_executor(thread, self._views.feed, entries)
+                if self._trouble:
+                    log.warning("The views can be written again.")
+                self._trouble = ""
                 after = entries[-1].sequence
                 self._note(entries)
             await self._forget(after)
@@ -109,6 +115,16 @@ class Keeper:
             if waiting:
                 self._caught_up.set()
             await asyncio.sleep(self._lag_seconds)
+
+    async def _from(self, fed_up_to: int) -> int:
+        """From the start where the journals do not reach so far: they are others (a new store, or an older copy).
+
+        The newest entry of all is never forgotten, so the last one that was fed, or a newer one, must be there.
+        """
+        if fed_up_to and not await self._broker.read("log.>", fed_up_to - 1, 1):
+            log.warning("The views are of a later state of the journals, or of others: they are fed anew.")
+            return 0
+        return fed_up_to
 
     def _note(self, batch: list[Stored]) -> None:
         for stored in batch:

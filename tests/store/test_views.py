@@ -21,7 +21,7 @@ from gateway.journal import stamped
 from gateway.keeping import ViewsFailed
 from gateway.views import Rows
 from tests.store import words
-from tests.store.conftest import keeping
+from tests.store.conftest import eventually, keeping
 
 DB02 = {
     "ts": ("1767600000.000010", "1767600000.100000", "1767600000.000200"),
@@ -174,6 +174,49 @@ async def stalls(work):
         await asyncio.sleep(0.001)
         longest = max(longest, time.perf_counter() - before)
     return longest
+
+
+async def test_views_that_are_ahead_of_the_journals_are_fed_anew(tmp_path, file):
+    file.feed([stored(40, taken("of a store that was lost", "old"))])
+    file.close()
+    broker = SqliteBroker(tmp_path / "store.db")
+    async with keeping(broker, views_file(tmp_path / "store.db")) as keeper:
+        await broker.append("log.lane.p-ana", stamped(1, "n", taken("the first of the new one", "new")), msg_id="")
+        await keeper.caught_up()
+    await broker.close()
+    assert [one.text for one in history.searched(tmp_path / "store.db", "new one")] == ["the first of the new one"]
+
+
+async def test_views_that_cannot_be_written_are_told_of_once(tmp_path, broker, caplog, monkeypatch):
+    monkeypatch.setattr("gateway.keeping.PAUSE_SECONDS", 0.01)
+    path = views.path_of(tmp_path / "store.db")
+    path.write_bytes(b"certainly not a database" * 100)
+    opened = []
+
+    class Views(views.ViewsFile):
+        def open(self):
+            opened.append(path)
+            return super().open()
+
+    async with keeping(broker, Views(path, [])) as keeper:
+        await eventually(lambda: len(opened) >= 3)
+        path.unlink()
+        await broker.append("log.lane.p-ana", stamped(1, "n", taken("x", "1")), msg_id="")
+        await keeper.caught_up()
+    assert [record.message.partition(": ")[2][:22] for record in caplog.records if record.levelname == "ERROR"] == [
+        "file is not a database"
+    ]
+    assert "can be written again" in caplog.text
+
+
+async def test_a_rebuild_that_fails_says_why(tmp_path):
+    await SqliteBroker(tmp_path / "store.db").close()
+    views.path_of(tmp_path / "store.db").write_bytes(b"certainly not a database" * 100)
+    (tmp_path / "config.toml").write_text(f'[store]\npath = "{tmp_path}/store.db"\n')
+    command = ["rebuild", "--config", str(tmp_path / "config.toml")]
+    ended = await asyncio.to_thread(CliRunner().invoke, main, command)
+    assert ended.output.startswith("Error: ")
+    assert "delete it and run `frontdesk rebuild`" in ended.output
 
 
 async def test_the_operator_rebuilds_and_erases_by_the_command_line(tmp_path):
