@@ -22,8 +22,8 @@ create table if not exists cursor(durable text primary key, seq integer not null
 pragma user_version = {SCHEMA_VERSION};
 """
 MENDS = (
-    ("locked", "another program holds it: close that one, and start again"),
-    ("full", "the disk is full: make room on it, and start again"),
+    ("locked", "another program holds it: close that one"),
+    ("full", "the disk is full: make room on it"),
     ("readonly", "it may only be read: give the user who runs this the right to write the file and its folder"),
     ("unable to open", "it cannot be opened: give the user who runs this the right to write the file and its folder"),
     ("not a database", "it is no database, or damaged: restore a backup or give [store] path another file"),
@@ -45,11 +45,7 @@ def mend(path: Path, error: Exception) -> str:
 def unwritable(path: Path, error: OSError) -> str:
     """The same of a file that is not SQLite's."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    what = (
-        "Make room on the disk, and start again"
-        if full
-        else "Set [store] path to a file in a folder that can be written"
-    )
+    what = "Make room on the disk" if full else "Set [store] path to a file in a folder that can be written"
     return f"{path}: {error.strerror}. {what}."
 
 

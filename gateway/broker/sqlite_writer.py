@@ -39,6 +39,7 @@ class SqliteWriter:
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._acknowledged: dict[str, int] = {}
         self._troubled_at: float | None = None
+        self._troubles = 0
         self._dead = False
         self._thread = threading.Thread(target=self._write_forever, args=(db,), name="store-writer", daemon=True)
         self._thread.start()
@@ -119,9 +120,14 @@ class SqliteWriter:
         now = boot_seconds()
         if trouble:
             if self._troubled_at is None:
+                self._troubles += 1
                 text = f"Nothing can be stored, so nothing new is confirmed or answered. {mend(self._path, trouble)}"
-                self._operator(text)
+                self._operator(text + self._times())
             self._troubled_at = now
         elif self._troubled_at is not None and now - self._troubled_at > self._calm_seconds:
-            self._operator(f"{self._path} can be written again; everything goes on.")
+            self._operator(f"{self._path} can be written again; everything goes on.{self._times()}")
             self._troubled_at = None
+
+    def _times(self) -> str:
+        """So that the same trouble is new each time: a notice is not repeated within the hour."""
+        return f" (For the {self._troubles}. time since the start.)" if self._troubles > 1 else ""

@@ -154,9 +154,7 @@ except CannotStart as error:
 
 def test_what_mends_a_file_that_cannot_be_written_is_said(tmp_path):
     full, refused = OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EROFS, "Read-only file system")
-    assert (
-        sqlite_file.unwritable(Path("x"), full) == "x: No space left on device. Make room on the disk, and start again."
-    )
+    assert sqlite_file.unwritable(Path("x"), full) == "x: No space left on device. Make room on the disk."
     assert "in a folder that can be written" in sqlite_file.unwritable(Path("x"), refused)
 
 
@@ -197,6 +195,10 @@ async def test_db01_a_full_disk_confirms_nothing_is_told_once_and_goes_on_when_t
         await broker.append("evt.calm", b"x", msg_id="")
         await eventually(lambda: notices[-1].endswith("can be written again; everything goes on."))
         assert len(notices) == 2
+        await limit(1)
+        with pytest.raises(Unconfirmed, match="full"):
+            await broker.append("evt.medium.telegram-1", b"x" * 50_000, msg_id="again")
+        assert len({*notices}) == 3  # the same text would not be said again
     await broker.close()
 
 
