@@ -6,12 +6,13 @@ is known of its background; where that is a picture, text on it is taken as seen
 """
 
 import re
-from collections.abc import Iterator
-from itertools import islice
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-RULES = 2000
+SHEETS_LENGTH = 100_000
 VALUE_LENGTH = 60
+CACHED, CACHED_LENGTH = 2000, 500  # a page says the same hundreds of times
 CLOSE = 24  # of 255: two colours that nobody tells apart
 OUTSIDE = -400.0  # pixels: where text is put that is to be found, not read
 TINY = {"px": 2.0, "pt": 2.0, "": 2.0, "em": 0.15, "rem": 0.15, "%": 15.0}
@@ -21,13 +22,8 @@ Colour = tuple[int, int, int] | None  # None: not known
 
 WHITE = (255, 255, 255)
 
-_BRACE = re.compile(r"([{}])")
 _PLAIN = re.compile(r"[a-z0-9]*(?:[.#][\w-]+)?", re.IGNORECASE)
 _SIZE = re.compile(r"(-?(?:\d+(?:\.\d+)?|\.\d+))\s*(px|pt|em|rem|%|)(?![\w.])")
-_HEX = re.compile(r"#([0-9a-f]{8}|[0-9a-f]{6}|[0-9a-f]{3,4})\b")
-_RGB = re.compile(r"rgba?\(\s*(\d+)[\s,]+(\d+)[\s,]+(\d+)(?:[\s,/]+([\d.]+%?))?\s*\)")
-_NAMED = {"white": WHITE, "snow": (255, 250, 250), "ivory": (255, 255, 240), "whitesmoke": (245, 245, 245),
-          "ghostwhite": (248, 248, 255), "black": (0, 0, 0)}  # fmt: skip
 _SAME_AS_ABOVE = ("", "transparent", "none", "inherit", "initial", "unset")
 _NEVER_SHOWN = ("head", "script", "style", "template", "title", "iframe", "datalist")
 _STRUCK = ("del", "s", "strike")
@@ -148,19 +144,27 @@ def _number(value: str, otherwise: float) -> float:
 
 
 def _colour(value: str) -> Colour:
-    if found := _HEX.search(value):
-        digits = found[1] if len(found[1]) >= 6 else "".join(2 * one for one in found[1])
-        return int(digits[:2], 16), int(digits[2:4], 16), int(digits[4:6], 16)
-    if found := _RGB.search(value):
-        return int(found[1]), int(found[2]), int(found[3])
-    return next((_NAMED[word] for word in value.split() if word in _NAMED), None)
+    """The first that stands there."""
+    found = _found_colour(value)
+    return None if found is None else found[:3]
 
 
 def _is_clear(value: str) -> bool:
-    if found := _HEX.search(value):
-        return (found[1][3:4] == "0" and len(found[1]) == 4) or (found[1][6:] == "00" and len(found[1]) == 8)
-    found = _RGB.search(value)
-    return value == "transparent" or bool(found and found[4] and float(found[4].rstrip("%")) == 0)
+    found = _found_colour(value)
+    return found is not None and found[3] == 0
+
+
+@lru_cache(maxsize=CACHED)
+def _found_colour(value: str) -> tuple[int, int, int, float] | None:
+    """Red, green and blue of 255, and how opaque of 1."""
+    from tinycss2 import parse_component_value_list  # type: ignore[import-untyped]
+    from tinycss2.color4 import Color, parse_color  # type: ignore[import-untyped]
+
+    for token in parse_component_value_list(value):
+        if isinstance(colour := parse_color(token), Color):
+            red, green, blue = (round(255 * max(0.0, min(1.0, one or 0.0))) for one in colour.to("srgb").coordinates)
+            return red, green, blue, colour.alpha
+    return None
 
 
 def _apart(one: tuple[int, int, int], other: tuple[int, int, int]) -> int:
@@ -189,44 +193,38 @@ def _important(style: Style) -> Style:
 
 def _rules(sheets: str) -> dict[str, Style]:
     """By selector; of one that depends on what is around an element only that it may lay a ground."""
+    from tinycss2 import parse_stylesheet, serialize
+
     found: dict[str, Style] = {}
-    for selectors, declared in islice(_blocks(sheets.lower()), RULES):
-        style = _declared(declared)
-        for selector in selectors.split(","):
-            name = (selector.split() or [""])[-1].lstrip(">+~")
-            if _PLAIN.fullmatch(selector.strip()) or selector.strip() == "*":
-                found.setdefault(name, {}).update(style)
-            elif any(key.lstrip("!").startswith("background") for key in style):
-                found.setdefault(name, {}).update({"background-image": "url()"})
+    with suppress(RecursionError):  # braces in braces
+        for rule in parse_stylesheet(sheets[:SHEETS_LENGTH], skip_comments=True, skip_whitespace=True):
+            if rule.type == "qualified-rule":
+                _add(found, serialize(rule.prelude).lower().split(","), _declared(serialize(rule.content)))
     return found
 
 
-def _blocks(sheets: str) -> Iterator[tuple[str, str]]:
-    depth, selectors = 0, ""
-    for piece in _BRACE.split(_uncommented(sheets.replace("<!--", "").replace("-->", ""))):
-        if piece in ("{", "}"):
-            depth = max(depth + (1 if piece == "{" else -1), 0)
-        elif depth == 0:
-            selectors = piece.rpartition(";")[2].strip()
-        elif depth == 1 and not selectors.startswith("@"):
-            yield selectors, piece
+def _add(found: dict[str, Style], selectors: list[str], style: Style) -> None:
+    for selector in selectors:
+        name = (selector.split() or [""])[-1].lstrip(">+~")
+        if _PLAIN.fullmatch(selector.strip()) or selector.strip() == "*":
+            found.setdefault(name, {}).update(style)
+        elif any(key.lstrip("!").startswith("background") for key in style):
+            found.setdefault(name, {}).update({"background-image": "url()"})
 
 
 def _declared(text: str) -> Style:
     """What is `!important` stands there twice."""
-    return dict(_declarations(_uncommented(text).lower()))
+    return {} if not text else _parsed(text) if len(text) <= CACHED_LENGTH else _parsed.__wrapped__(text)
 
 
-def _uncommented(text: str) -> str:
-    first, *others = text.split("/*")
-    return first + "".join(one.partition("*/")[2] for one in others)
+@lru_cache(maxsize=CACHED)
+def _parsed(text: str) -> Style:
+    from tinycss2 import parse_blocks_contents, serialize
 
-
-def _declarations(text: str) -> Iterator[tuple[str, str]]:
-    for one in text.split(";"):
-        name, colon, value = one.partition(":")
-        if colon:
-            value, important, _ = value[:VALUE_LENGTH].partition("!")
-            yield name.strip(), value.strip()
-            if important:
-                yield f"!{name.strip()}", value.strip()
+    style: Style = {}
+    with suppress(RecursionError):
+        for one in parse_blocks_contents(text[:SHEETS_LENGTH], skip_comments=True, skip_whitespace=True):
+            if one.type == "declaration":
+                value = serialize(one.value).strip().lower()[:VALUE_LENGTH]
+                style |= {one.lower_name: value} | ({f"!{one.lower_name}": value} if one.important else {})
+    return style

@@ -349,6 +349,10 @@ def test_em07_a_blank_plain_part_hides_nothing():
         '<p style="transform:scale( 0 )">{}</p>',
         '<p style="opacity:.01">{}</p>',
         '<p style="display:/**/none">{}</p>',
+        '<p style="dis\\70lay:none">{}</p>',
+        '<p style="color:hsl(0 0% 99%)">{}</p>',
+        '<p style="color:seashell">{}</p>',
+        '<p style="color:#ffff">{}</p>',
         "<style>a{color:red} .x,\np.y{display:none!important}</style><p class='z y' style='display:block'>{}</p>",
         "<style>@media print{.y{color:red}} #n { visibility: hidden }</style><p id=n>{}</p>",
         "<iframe>{}</iframe>",
@@ -370,6 +374,7 @@ def test_what_a_reader_does_not_see_is_not_read(hides):
         '<p style="visibility:hidden"><span style="visibility:visible">{}</span></p>',
         "<style>@media (max-width:400px){.m{display:none}}</style><p class=m>{}</p>",
         '<p style="height:0;line-height:0;margin:-8px;opacity:0.9;max-width:100%">{}</p>',
+        f"<style>{'{' * 5000}</style><p style='{'(' * 5000}'>{{}}</p>",
     ],
 )
 def test_what_a_reader_sees_is_read(shows):
