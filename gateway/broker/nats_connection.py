@@ -61,7 +61,8 @@ class Connection:
         self._quiet = True
         with suppress(*LOST):
             await whole(self.client.flush(timeout=1))
-        await whole(self.client.close())
+        with suppress(*LOST):  # what it had still to send to a server that is gone
+            await whole(self.client.close())
 
     async def _failed(self, error: Exception) -> None:
         self._trouble = str(error) or type(error).__name__

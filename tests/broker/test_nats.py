@@ -175,6 +175,15 @@ async def test_a_frozen_server_confirms_nothing_and_what_it_had_may_arrive_later
     assert [one.data for one in await broker.read("log.lane.a")] == [b"1", b"2"]
 
 
+async def test_a_broker_whose_server_is_gone_is_closed_with_what_it_had_still_to_send(own_server):
+    broker = await JetStreamBroker.connect(own_server.url)
+    own_server.stop(signal.SIGKILL)
+    while broker._connection.client.is_connected:
+        await asyncio.sleep(0.01)
+    await broker._connection.client.publish("a", b"1")
+    await broker.close()
+
+
 async def test_a_lease_whose_answer_was_lost_is_known_again_by_its_nonce(two):
     first = await two[0].lease("brain", "mine", 5)
     again = await two[0].lease("brain", "mine", 5)  # as after an Unconfirmed create
