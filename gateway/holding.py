@@ -38,15 +38,11 @@ class Guard:
 Role = Callable[[Guard], Awaitable[None]]
 
 
-async def hold(broker: Broker, key: str, ttl_seconds: float, work: Role) -> None:
-    """Waits for the lease, then runs `work` while it lasts. Raises Deposed (in a group) when it is lost."""
-    holder = uuid.uuid4().hex  # of this incarnation: a worker's name can come back, or exist twice
-    stands_by = False
-    while (lease := await _try_lease(broker, key, holder, ttl_seconds)) is None:
-        if not stands_by:
-            log.info("%s: another process has it; standing by", key)
-        stands_by = True
-        await asyncio.sleep(ttl_seconds / 10)
+async def hold(broker: Broker, key: str, ttl_seconds: float, work: Role, waited: asyncio.Event) -> None:
+    """Waits for the lease, then runs `work` while it lasts. Raises Deposed (in a group) when it is lost.
+
+    `waited` is set if another process had it."""
+    lease = await _leased(broker, key, ttl_seconds, waited)
     log.info("%s: held here", key)
     await while_held(lease, ttl_seconds, work)
 
@@ -62,11 +58,21 @@ async def while_held(lease: Lease, ttl_seconds: float, work: Role) -> None:
         await asyncio.shield(asyncio.ensure_future(lease.release()))
 
 
-async def _try_lease(broker: Broker, key: str, holder: str, ttl_seconds: float) -> Lease | None:
-    try:
-        return await broker.lease(key, holder, ttl_seconds)
-    except Unconfirmed:
-        return None
+async def _leased(broker: Broker, key: str, ttl_seconds: float, waited: asyncio.Event) -> Lease:
+    holder = uuid.uuid4().hex  # of this incarnation: a worker's name can come back, or exist twice
+    said = ""
+    while True:
+        try:
+            if (lease := await broker.lease(key, holder, ttl_seconds)) is not None:
+                return lease
+            waited.set()
+            why = "another process has it; standing by"
+        except Unconfirmed:
+            why = "the broker does not answer who has it; asking again"
+        if why != said:
+            log.info("%s: %s", key, why)
+        said = why
+        await asyncio.sleep(ttl_seconds / 10)
 
 
 async def _renew(lease: Lease, ttl_seconds: float) -> None:
@@ -82,27 +88,31 @@ async def _renew(lease: Lease, ttl_seconds: float) -> None:
 async def supervise(broker: Broker, key: str, ttl_seconds: float, work: Role) -> None:
     """A role for as long as the process lives: standby, holder, deposed or failed, standby again with back-off.
 
-    Raises CannotServe or BrokerUnusable when that is why it failed.
+    Raises BrokerUnusable when that is why it failed, and CannotServe; but what stood by tries again, as the process
+    from which it took over may be frozen on this machine, with all that it had open.
 
     Each round is a task of its own. Python 3.11's TaskGroup drops a cancellation that meets an error, and leaves
     `cancelling()` at 1 after an ordinary one, so neither can be asked here.
     """
-    pause = FIRST_PAUSE_SECONDS
+    pause, waited = FIRST_PAUSE_SECONDS, asyncio.Event()
     while True:
         began = boot_seconds()
-        turn = asyncio.create_task(hold(broker, key, ttl_seconds, work), name=f"hold {key}")
+        turn = asyncio.create_task(hold(broker, key, ttl_seconds, work, waited), name=f"hold {key}")
         try:
             await asyncio.wait({turn})
         finally:
             turn.cancel()
             await asyncio.wait({turn})
             error = None if turn.cancelled() else turn.exception()
-        if hopeless := _hopeless(error):
+        hopeless = _hopeless(error)
+        if hopeless and not (waited.is_set() and isinstance(hopeless, CannotServe)):
             raise hopeless
         if boot_seconds() - began > HEALTHY_SECONDS:
             pause = FIRST_PAUSE_SECONDS
         deposed = _deposed(error)
-        if deposed:
+        if hopeless:
+            log.error("%s cannot be served here, and is tried again in %.1f s: %s", key, pause, hopeless)
+        elif deposed:
             log.warning("%s stopped and starts again in %.1f s: %s", key, pause, _why(error))
         else:
             log.error("%s stopped and starts again in %.1f s", key, pause, exc_info=error)
