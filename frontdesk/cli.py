@@ -4,6 +4,7 @@ import asyncio
 import os
 import shlex
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 DEFAULT_CONFIG = "config.toml"
 ROLES = ("mediums", "brain", "actors")
 ROLES_TEXT = ",".join(ROLES)
+PAGE = ("mediums.web",)
+SECRETS_OF = {"mediums": ("mediums",), "brain": ("model",), "actors": ("model", "sandbox")}
 config_option = click.option(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -85,7 +88,7 @@ def run(config: Path | None, roles: tuple[str, ...], verbose: bool) -> None:
     """Start the gateway."""
     from frontdesk.serve import CannotStart, serve
 
-    settings = _settings(config)
+    settings = _settings(config, _secrets_of(roles))
     try:
         asyncio.run(serve(settings, roles=roles, verbose=verbose))
     except CannotStart as error:
@@ -99,7 +102,7 @@ def chat(config: Path | None, plain: bool) -> None:
     """Talk to the running gateway in this terminal."""
     from frontdesk.talk import converse
 
-    sys.exit(asyncio.run(converse(_settings(config), plain=plain or not sys.stdin.isatty())))
+    sys.exit(asyncio.run(converse(_settings(config, PAGE), plain=plain or not sys.stdin.isatty())))
 
 
 @main.command()
@@ -163,7 +166,7 @@ def search(config: Path | None, text: str, limit: int) -> None:
     from gateway.keeping import ViewsFailed
 
     try:
-        lines = upkeep.search(_settings(config).store.path, text, limit)
+        lines = upkeep.search(_settings(config, ()).store.path, text, limit)
     except ViewsFailed as error:
         raise click.ClickException(str(error)) from error
     click.echo("\n".join(lines) or "Nothing was found.")
@@ -180,7 +183,7 @@ def costs(config: Path | None, days: int) -> None:
     from gateway.keeping import ViewsFailed
 
     try:
-        found = lines(_settings(config), days, datetime.now(UTC).date())
+        found = lines(_settings(config, ()), days, datetime.now(UTC).date())
     except ViewsFailed as error:
         raise click.ClickException(str(error)) from error
     click.echo("\n".join(found) or "Nothing was spent.")
@@ -195,7 +198,7 @@ def rebuild(config: Path | None) -> None:
     from gateway.keeping import ViewsFailed
 
     try:
-        number = asyncio.run(upkeep.rebuild(_settings(config)))
+        number = asyncio.run(upkeep.rebuild(_settings(config, ("broker",))))
     except (BrokerUnusable, Deposed, Unconfirmed, ViewsFailed) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"Made anew from {number} entries.")
@@ -217,7 +220,7 @@ def erase(config: Path | None, address: str, yes: bool) -> None:
         person = Address.parse(address)
         if not yes:
             click.confirm(f"Erase all that {person} said, and the work done for them? It cannot be undone", abort=True)
-        text = asyncio.run(erase_person(_settings(config), person))
+        text = asyncio.run(erase_person(_settings(config, ("broker",)), person))
     except (ValueError, BrokerUnusable, Stale, Unconfirmed, ViewsFailed, Undecodable) as error:
         raise click.ClickException(str(error)) from error
     click.echo(text)
@@ -232,7 +235,7 @@ def backup(config: Path | None, file: Path) -> None:
     from gateway.broker.protocol import BrokerUnusable
 
     try:
-        written = upkeep.backup(_settings(config), file)
+        written = upkeep.backup(_settings(config, ()), file)
     except (BrokerUnusable, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"Written and checked: {', '.join(map(str, written))}. To restore, see docs/store.md.")
@@ -240,11 +243,12 @@ def backup(config: Path | None, file: Path) -> None:
 
 @main.command()
 @config_option
-def doctor(config: Path | None) -> None:
+@click.option("--roles", default=ROLES_TEXT, show_default=True, callback=_roles, help="What only they need.")
+def doctor(config: Path | None, roles: tuple[str, ...]) -> None:
     """Check the settings, the store, the model and the mediums; say what to mend."""
     from frontdesk.doctor import check
 
-    sys.exit(asyncio.run(check(_settings(config))))
+    sys.exit(asyncio.run(check(_settings(config, _secrets_of(roles)), roles)))
 
 
 @main.command()
@@ -255,7 +259,7 @@ def packages(config: Path | None, again: bool) -> None:
     from frontdesk.packages import NotInstalled, make
 
     try:
-        asyncio.run(make(_settings(config), again=again))
+        asyncio.run(make(_settings(config, ()), again=again))
     except NotInstalled as error:
         raise click.ClickException(str(error)) from error
 
@@ -299,17 +303,21 @@ def evaluation(
         as_json=as_json,
     )
     try:
-        sys.exit(asyncio.run(evaluate(_settings(config), options)))
+        sys.exit(asyncio.run(evaluate(_settings(config, ("model",)), options)))
     except CannotEvaluate as error:
         raise click.ClickException(str(error)) from error
 
 
-def _settings(config: Path | None) -> "Settings":
+def _secrets_of(roles: tuple[str, ...]) -> list[str]:
+    return ["broker", *(table for role in roles for table in SECRETS_OF[role])]
+
+
+def _settings(config: Path | None, secrets_of: Collection[str] | None = None) -> "Settings":
     from gateway.config import ConfigError, load
 
     path = config or (Path(DEFAULT_CONFIG) if Path(DEFAULT_CONFIG).exists() else None)
     try:
-        return load(path, os.environ)
+        return load(path, os.environ, secrets_of)
     except ConfigError as error:
         raise click.ClickException(str(error)) from error
 
@@ -317,6 +325,6 @@ def _settings(config: Path | None) -> "Settings":
 def _look(config: Path | None, what: str, about: str) -> None:
     from frontdesk.talk import look_up
 
-    text, found = asyncio.run(look_up(_settings(config), what, about))
+    text, found = asyncio.run(look_up(_settings(config, PAGE), what, about))
     click.echo(text)
     sys.exit(0 if found else 1)

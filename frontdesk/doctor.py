@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 
 import click
@@ -41,20 +41,28 @@ class Finding(Record, frozen=True, kw_only=True):
     text: str
 
 
-async def check(settings: Settings) -> int:
-    """Prints a line for each part; the exit code is 0 when all is well."""
+async def check(settings: Settings, roles: Collection[str] = store.ROLES) -> int:
+    """Prints a line for each part that these roles need; the exit code is 0 when all is well."""
     bad = 0
-    async for finding in _findings(settings):
+    async for finding in _findings(settings, roles):
         bad += not finding.well
         click.echo(f"{'ok  ' if finding.well else 'MEND'}  {finding.part}: {finding.text}")
     return 1 if bad else 0
 
 
-async def _findings(settings: Settings) -> AsyncIterator[Finding]:
+async def _findings(settings: Settings, roles: Collection[str]) -> AsyncIterator[Finding]:
     yield await _store(settings)
-    async for finding in _models(settings):
-        yield finding
-    yield await _sandbox(settings)
+    if {"brain", "actors"} & {*roles}:
+        async for finding in _models(settings):
+            yield finding
+    if "actors" in roles:
+        yield await _sandbox(settings)
+    if "mediums" in roles:
+        async for finding in _mediums(settings):
+            yield finding
+
+
+async def _mediums(settings: Settings) -> AsyncIterator[Finding]:
     if settings.mediums.web is not None:
         yield await _web(settings)
     if settings.mediums.telegram is not None:

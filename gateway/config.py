@@ -8,7 +8,7 @@ import difflib
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -64,14 +64,15 @@ class ConfigError(Exception):
     """What is wrong with a file of settings, a line for each mistake, in words for who wrote it. Shows no secret."""
 
 
-def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
+def load(path: Path | None, environ: Mapping[str, str], secrets_of: Collection[str] | None = None) -> Settings:
     """The settings in `path`, or the defaults for None. Relative paths in a file start where the file is.
 
+    `secrets_of` are the tables whose secrets must be there, None for all; any other that is not there is empty.
     Raises ConfigError.
     """
     if path is None:
         return Settings()
-    reader = _Reader(path, environ)
+    reader = _Reader(path, environ, secrets_of)
     settings = reader.settings(_parsed(path))
     if reader.mistakes:
         raise ConfigError("\n".join(f"{path}: {mistake}" for mistake in reader.mistakes))
@@ -105,8 +106,9 @@ class _Reader:
     What has a mistake is left out of the values, so settings are only good when there is none.
     """
 
-    def __init__(self, path: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, path: Path, environ: Mapping[str, str], secrets_of: Collection[str] | None) -> None:
         self.mistakes: list[str] = []
+        self._secrets_of = secrets_of
         self._folder = path.parent
         self._environ = environ
         self._parse: dict[Any, Callable[[str], Any]] = {
@@ -198,7 +200,14 @@ class _Reader:
         except msgspec.ValidationError:
             self.mistakes.append(f"{where}{_shown(raw) if kind is not Secret else ''}: must be {_write(kind)}")
         except ValueError as error:
-            self.mistakes.append(f"{where}: {error}")
+            if kind is Secret and not self._needed(where):
+                yield Secret("")
+            else:
+                self.mistakes.append(f"{where}: {error}")
+
+    def _needed(self, where: str) -> bool:
+        table = where.lstrip("[")
+        return self._secrets_of is None or any(table.startswith(f"{one}.") for one in self._secrets_of)
 
     def _looked_up(self, text: str) -> str:
         source, colon, name = text.partition(":")

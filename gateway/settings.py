@@ -233,7 +233,7 @@ def _provider(name: str) -> str:
 
 def all_secrets(settings: Settings) -> tuple[str, ...]:
     """Every secret value that is set, for what must hide them."""
-    return tuple(dict.fromkeys(secret.reveal() for secret in _secrets(settings)))
+    return tuple(dict.fromkeys(value for secret in _secrets(settings) if (value := secret.reveal())))
 
 
 def _secrets(value: Any) -> Iterator[Secret]:

@@ -46,6 +46,31 @@ def refusal(tmp_path, read):
 # --- what is right ---------------------------------------------------------------------------------------------------
 
 
+def test_only_the_secrets_that_are_needed_here_must_be_there(tmp_path):
+    (tmp_path / "config.toml").write_text("""
+        [model]
+        name = "openai/x"
+        api_key = "env:KEY"
+        [mediums.telegram]
+        token = "env:MISSING"
+        [[sandbox.secrets]]
+        name = "weather"
+        host = "api.example.org"
+        value = "file:missing"
+    """)
+    settings = load(tmp_path / "config.toml", ENVIRON, ["model"])
+    assert all_secrets(settings) == ("sk-key",)
+    assert settings.mediums.telegram is not None
+    for needed, key in (
+        ("mediums", "mediums.telegram.token"),
+        ("sandbox", "[[sandbox.secrets]] no. 1 (weather): value"),
+    ):
+        with pytest.raises(ConfigError) as raised:
+            load(tmp_path / "config.toml", ENVIRON, [needed])
+        assert f"config.toml: {key}: " in str(raised.value)
+        assert len(str(raised.value).split("\n")) == 1
+
+
 def test_without_a_file_there_is_the_web_page_alone():
     settings = load(None, {})
     assert settings.mediums.web == WebSettings(listen=Listen("127.0.0.1", 8765))

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 
 def run(tmp_path, config, *arguments, before=""):
     (tmp_path / "config.toml").write_text(config)
@@ -30,3 +32,25 @@ def test_without_nats_py_the_command_that_installs_it_is_said(tmp_path):
     code, said = run(tmp_path, config, before="sys.modules['nats'] = None")
     assert code == 1
     assert f'needs the package nats-py: {sys.executable} -m pip install "nats-py>=2.16"' in said
+
+
+NEEDS_ALL = """
+[model]
+name = "openai/x"
+api_key = "env:OF_THE_MODEL"
+[broker]
+url = "nats://127.0.0.1:1"
+[mediums.telegram]
+token = "env:OF_TELEGRAM"
+"""
+
+
+@pytest.mark.parametrize(
+    ("roles", "asked", "not_asked"),
+    [("mediums", "OF_TELEGRAM", "OF_THE_MODEL"), ("brain,actors", "OF_THE_MODEL", "OF_TELEGRAM")],
+)
+def test_each_role_asks_for_its_own_secrets_alone(tmp_path, roles, asked, not_asked):
+    code, said = run(tmp_path, NEEDS_ALL, "--roles", roles)
+    assert code == 1
+    assert f"environment variable {asked} is not set" in said
+    assert not_asked not in said
