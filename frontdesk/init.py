@@ -4,7 +4,6 @@ What it writes is read again before it says that it is done. It never overwrites
 """
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,10 @@ import tomli_w
 
 from frontdesk.demo.find_model import KEYS, Found
 from frontdesk.models import REHEARSAL
-from gateway.addresses import Address
+from gateway.written import contact_address
 
 HEADER = "# Made by `frontdesk init`. Every setting there is, with its default: config.example.toml.\n\n"
 SECRETS = "secrets"  # beside the file, for its owner's eyes alone
-OWN = {"telegram": r"\d+", "slack": r"\w+/\w+", "email": r"[^@\s]+@[^@\s]+"}
 LOCALTIME = Path("/etc/localtime")
 
 
@@ -104,11 +102,11 @@ class Interview:
 
     def _own(self, question: str, medium: str) -> None:
         def checked(user: str) -> None:
-            if user and not re.fullmatch(OWN[medium], user):
-                raise ValueError(f"{user!r} is no such thing")
+            if user:
+                contact_address(f"{medium}:{user}")
 
         if user := self._text(question, "", checked):
-            self._addresses.append(str(Address.parse(f"{medium}:{user}")))
+            self._addresses.append(str(contact_address(f"{medium}:{user}")))
 
     def _text(self, question: str, default: str | None = None, check: Any = str) -> str:
         if not self._ask:

@@ -10,6 +10,7 @@ from gateway.addresses import Address
 from gateway.broker.protocol import Broker
 from gateway.journal import Follower, publish
 from gateway.people import BOOK, ORDERS, ChangePeople
+from gateway.written import contact_address
 
 PATIENCE_SECONDS = 4.0  # less than that of the command line
 USAGE = (
@@ -54,7 +55,7 @@ def _order(words: list[str]) -> ChangePeople:
     try:
         match words:
             case ["link", name, address]:
-                return ChangePeople(id=made, verb="link", person=name, address=Address.parse(address))
+                return ChangePeople(id=made, verb="link", person=name, address=contact_address(address))
             case ["unlink", address]:
                 return ChangePeople(id=made, verb="unlink", address=Address.parse(address))
             case ["merge", name, into]:

@@ -40,6 +40,7 @@ from gateway.written import (
     Place,
     Secret,
     broker_url,
+    contact_address,
     duration,
     host_name,
     host_pattern,
@@ -49,7 +50,6 @@ from gateway.written import (
     place,
 )
 
-_MEDIUMS = ("telegram", "slack", "email", "web", "terminal")
 _SHOWN_CHARACTERS = 40
 _WRITE = {
     str: 'a text in "quotes"',
@@ -112,7 +112,7 @@ class _Reader:
         self._folder = path.parent
         self._environ = environ
         self._parse: dict[Any, Callable[[str], Any]] = {
-            Address: _address,
+            Address: contact_address,
             HostName: host_name,
             HostPattern: host_pattern,
             Place: place,
@@ -254,13 +254,6 @@ def _contradictions(settings: Settings) -> list[str]:
     elif slack is not None and slack.app_token is None and slack.signing_secret is None:
         found.append("mediums.slack: has no way to hear: add app_token, or signing_secret and listen")
     return found
-
-
-def _address(text: str) -> Address:
-    address = Address.parse(text)
-    if address.medium not in _MEDIUMS:
-        raise ValueError(f"there is no medium {address.medium!r}: write one of {', '.join(_MEDIUMS)}")
-    return address
 
 
 def _timezone(text: str) -> ZoneInfo:

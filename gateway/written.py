@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from gateway.addresses import Address
 from gateway.package_names import wanted
 
 
@@ -35,6 +36,26 @@ class Secret:
 
     def __hash__(self) -> int:
         return hash(self._value)
+
+
+_USERS = {
+    "telegram": (r"-?\d+", "their number, as in telegram:42"),
+    "slack": (r"[A-Z0-9]+/[A-Z0-9]+", "the workspace's id and theirs, as in slack:T024BE7LD/U023BECGF"),
+    "email": (r"[^@\s]+@[^@\s]+", "as in email:ana@example.org"),
+    "web": (r"\S+", "as in web:owner"),
+    "terminal": (r"\S+", "as in terminal:owner"),
+}
+
+
+def contact_address(text: str) -> Address:
+    """One that somebody can write from: its medium is there, and would name them so. Raises ValueError."""
+    address = Address.parse(text)
+    if address.medium not in _USERS:
+        raise ValueError(f"there is no medium {address.medium!r}: write one of {', '.join(_USERS)}")
+    form, write = _USERS[address.medium]
+    if not re.fullmatch(form, address.user):
+        raise ValueError(f"nobody can have the address {str(address)!r}: write {write}")
+    return address
 
 
 HttpUrl = NewType("HttpUrl", str)

@@ -321,6 +321,18 @@ def test_a_mistake_does_not_show_what_may_be_a_secret(refusal, text):
             "[[contacts]] no. 1 (Ana): addresses no. 1: there is no medium 'telegrm': "
             "write one of telegram, slack, email, web, terminal",
         ),
+        *(
+            (
+                f"[[contacts]]\nname = 'Ana'\naddresses = ['{address}']",
+                f"[[contacts]] no. 1 (Ana): addresses no. 1: nobody can have the address '{address}': write {write}",
+            )
+            for address, write in {
+                "telegram:@ana": "their number, as in telegram:42",
+                "slack:U023BECGF": "the workspace's id and theirs, as in slack:T024BE7LD/U023BECGF",
+                "slack:t024/u023": "the workspace's id and theirs, as in slack:T024BE7LD/U023BECGF",
+                "email:ana": "as in email:ana@example.org",
+            }.items()
+        ),
         ("[[contacts]]\nname = 'Ana'", '[[contacts]] no. 1 (Ana): addresses: is missing: add addresses = ["…"]'),
         (
             "[[contacts]]\nname = 'Ana'\naddresses = []",
