@@ -6,10 +6,10 @@ from brain.contacts import Contact
 from brain.entries import Decision, Quieten, Speak
 from brain.state import LaneState
 from gateway.addresses import Route
+from gateway.commands import QUIET
 from gateway.quiet import QuietHours, quiet_hours
 
 _COMMAND = re.compile(r"^\s*/quiet(?:@\w+)?(?:\s+(\S.*?))?\s*$", re.IGNORECASE)
-_PLAIN = re.compile(r"^\s*quiet\s+(off|[\d:]+\s*[-–]\s*[\d:]+)\s*$", re.IGNORECASE)
 
 IN_PRIVATE = "Quiet hours are a person's own: write `/quiet` to me in private."
 HOW = "`/quiet 22:00-07:00` sets them, `/quiet off` ends them."
@@ -17,7 +17,7 @@ HOW = "`/quiet 22:00-07:00` sets them, `/quiet off` ends them."
 
 def is_about_quiet(text: str, *, plain: bool = False) -> bool:
     """`plain`: without the slash."""
-    return (_PLAIN if plain else _COMMAND).match(text) is not None
+    return (QUIET if plain else _COMMAND).match(text) is not None
 
 
 def hours_of(state: LaneState, who: Contact) -> QuietHours | None:
@@ -26,7 +26,7 @@ def hours_of(state: LaneState, who: Contact) -> QuietHours | None:
 
 def decide(text: str, route: Route, state: LaneState, who: Contact) -> tuple[Decision, ...] | None:
     """None for any other text."""
-    found = _COMMAND.match(text) or _PLAIN.match(text)
+    found = _COMMAND.match(text) or QUIET.match(text)
     if found is None:
         return None
     if not state.is_private:

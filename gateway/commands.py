@@ -20,10 +20,20 @@ _SLASHED = re.compile(rf"^\s*/({_WORDS})(?:@\w+)?(?:\s+(.*\S))?\s*$", re.IGNOREC
 _PLAIN = re.compile(rf"^\s*({_WORDS})(?:[ \t]+([^\n]{{1,60}}?))?[.!]*\s*$", re.IGNORECASE)
 
 
+# The two that are words alone only with what they are about: "quiet please" is no command.
+QUIET = re.compile(r"^\s*quiet\s+(off|[\d:]+\s*[-–]\s*[\d:]+)\s*$", re.IGNORECASE)
+UNLINK = re.compile(r"^\s*unlink\s+(\w+:\S+)\s*$", re.IGNORECASE)
+
+
 class Command(NamedTuple):
     word: str
     name: str
     plain: bool
+
+
+def needs_no_model(text: str) -> bool:
+    """Written as a command, whether or not it then fits; what begins with a slash is never anything else."""
+    return text.startswith("/") or any(found.match(text) for found in (_PLAIN, QUIET, UNLINK))
 
 
 def command(text: str) -> Command | None:

@@ -19,7 +19,7 @@ from email.parser import BytesHeaderParser
 from email.policy import compat32
 
 from gateway.addresses import Route
-from gateway.commands import command
+from gateway.commands import needs_no_model
 from gateway.events import MessageReceived, Person
 from gateway.outbox import CameBack
 from gateway.record import Record
@@ -175,7 +175,7 @@ def _labelled(
 ) -> str:
     """Mails of several threads are one conversation: each says which it belongs to. A command stays bare."""
     own = text.partition(f"\n\n{QUOTED}")[0] or subject  # whose subject says it all
-    if own.startswith("/") or command(own) is not None:
+    if needs_no_model(own):
         return own
     labels = [f"subject: {_unbracketed(subject)}"] if subject else []
     if people is not None:

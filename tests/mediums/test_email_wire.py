@@ -874,6 +874,9 @@ def test_a_shared_mail_says_to_whom_it_is_written():
         ("Budget", "/stop report", "/stop report"),
         ("Budget", "Stop\r\n\r\nSent from my iPhone\r\n", "Stop"),
         ("status", "", "status"),
+        ("Re: code", "unlink email:ana@example.org\r\n\r\n-- \r\nAna", "unlink email:ana@example.org"),
+        ("Hours", "quiet 22:00-07:00", "quiet 22:00-07:00"),
+        ("Hours", "Quiet please.", "[subject: Hours]\nQuiet please."),
         ("Where is it?", "Here.\r\n\r\nSent from Hamburg.", "[subject: Where is it?]\nHere.\n\nSent from Hamburg."),
     ],
 )
