@@ -1,7 +1,7 @@
 """`/link`, `/unlink`, codes, and what a stranger is told: decided by code, without a model."""
 
 from brain.entries import Decision, Speak, Wait
-from brain.linking import LINK, UNLINK
+from brain.linking import LINK, unlinked
 from brain.parts import Heard
 from brain.registry import NOT_GOOD, Registry
 from brain.state import LaneState
@@ -10,6 +10,7 @@ from gateway.events import MessageReceived
 
 IN_PRIVATE = "Write `/link` to me in private: a code that others can read is void."
 NO_CODE = "I can't link an address that nobody vouches for."
+HOW = "Say which, with its medium: `unlink telegram:42`."
 HAS_CODE = "a stranger, who has a code that is still good"
 
 
@@ -30,8 +31,8 @@ class Pairing:
             return (await self._to_stranger(said),)
         if LINK.match(said.text):
             return (Speak(route=route, text=await self._code(said)),)
-        if found := UNLINK.match(said.text):
-            return (Speak(route=route, text=await self._unlinked(found["any"] or found["address"] or "", said)),)
+        if (address := unlinked(said.text)) is not None:
+            return (Speak(route=route, text=await self._unlinked(address, said)),)
         return (Speak(route=route, text=NOT_GOOD),) if self._registry.has_code(said.text) else None
 
     async def _code(self, said: MessageReceived) -> str:
@@ -48,12 +49,13 @@ class Pairing:
     async def _to_stranger(self, said: MessageReceived) -> Decision:
         if not (said.private and said.author.address.vouched):
             return Wait(reason="a stranger, not in private")
-        if self._registry.offered(said.author.address):
+        if self._registry.offered(said.author.address) and not LINK.match(said.text):
             return Wait(reason=HAS_CODE)
         code = await self._registry.offer(said.author.address)
+        silent = ", so I don't answer yet" if self._contacts.unknown(said.route.medium) == "pair" else ""
         text = (
-            "I don't know you here, so I don't answer yet. If you talk to me somewhere else, say this to me there, in "
-            f"private and within fifteen minutes: **{code}**"
+            f"I don't know you here{silent}. If you talk to me somewhere else, say this to me there, in private and "
+            f"within fifteen minutes: **{code}**"
         )
         return Speak(route=said.route, text=text)
 
@@ -72,6 +74,8 @@ class Pairing:
         """Only what is theirs."""
         if not said.private:
             return "Write that to me in private."
+        if not text:
+            return HOW
         try:
             address = Address.parse(text)
         except ValueError as error:
@@ -79,4 +83,4 @@ class Pairing:
         if not self._contacts.same(address, said.author.address):
             return f"{address} is not linked to you."
         why = await self._registry.unlink(address)
-        return f"{why[0].upper()}{why[1:]}." if why else f"{address} is not you any more, and hears nothing of this."
+        return f"{why}." if why else f"{address} is not you any more, and hears nothing of this."

@@ -116,7 +116,7 @@ class Registry:
         if code is None or code.until <= self._now():
             if stranger:
                 self._note_try(address)
-            return NOT_GOOD if stranger else ""
+            return NOT_GOOD if stranger or code is not None else ""  # of a code that never was: any other text
         whose = self.contacts.known(code.by)
         here = self.contacts.known(address)
         new, person = (address, whose) if here is None else (code.by, here)

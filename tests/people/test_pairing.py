@@ -100,6 +100,46 @@ async def test_a_code_is_good_once_soon_and_in_private(tmp_path, spoiled):
         assert here.manager._contacts.role_of(STRANGER) == "stranger"
 
 
+async def test_a_code_that_came_too_late_is_no_message_to_a_model(tmp_path):
+    clock = Clock()
+    async with town(tmp_path / "db", echo, unknown="pair", clock=clock) as here:
+        await here.says(STRANGER, "Hello?")
+        await here.settled()
+        code = CODE.search((await here.told("9"))[-1])[0]
+        clock.passes(minutes=16)
+        await here.says(OWNER, code)
+        await here.says(OWNER, "The serial number is ABCD-EFGH.")
+        await here.settled()
+        late, serial = await here.told("1")
+        assert "not good" in late
+        assert serial == "echo The serial number is ABCD-EFGH."
+
+
+@pytest.mark.parametrize(("unknown", "silent"), [("pair", True), ("reply", False)])
+async def test_a_stranger_who_asks_gets_a_code_and_another_if_they_ask_again(tmp_path, unknown, silent):
+    async with town(tmp_path / "db", echo, unknown=unknown) as here:
+        for _ in range(2):
+            await here.says(STRANGER, "/link")
+            await here.settled()
+        first, second = await here.told("9")
+        assert ("I don't answer yet" in first) is silent
+        await here.says(MEMBER, CODE.search(second)[0])
+        await here.settled()
+        assert here.manager._contacts.role_of(STRANGER) == "member"
+
+
+async def test_what_cannot_be_unlinked_by_word_is_said(tmp_path):
+    async with town(tmp_path / "db", echo, unknown="reply") as here:
+        for words in (f"unlink {OWNER}", "/unlink", f"unlink {MEMBER}"):
+            await here.says(OWNER, words)
+        await here.settled()
+        assert await here.told("1") == [
+            f"{OWNER} stands in the settings: remove it there.",
+            "Say which, with its medium: `unlink telegram:42`.",
+            f"{MEMBER} is not linked to you.",
+        ]
+
+
 async def test_guessing_is_bounded_and_then_no_code_is_taken(tmp_path):
     clock = Clock()
     async with town(tmp_path / "db", echo, unknown="reply", clock=clock) as here:
