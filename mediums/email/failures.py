@@ -18,7 +18,9 @@ class MailboxFailed(Exception):
 
 
 def unreachable(what: str, server: object, why: str) -> str:
-    return f"the {what} server {server} cannot be reached ({why}): check mediums.email.{what.lower()}_host and _port"
+    key = what.lower()
+    mend = f"check mediums.email.{key}_host, {key}_port and {key}_security"
+    return f"the {what} server {server} cannot be reached ({why}): {mend}"
 
 
 def certificate(what: str, server: object, why: str) -> str:

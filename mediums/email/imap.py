@@ -199,7 +199,10 @@ class Mailbox:
             why = f"no answer within {seconds:g} s"
             if unless is not None and unless.done():
                 why = "it refused to wait for news (IDLE)"
-            raise MailboxFailed(f"the IMAP server {self._account.imap}: {protocol.why_lost if lost.done() else why}")
+            server = self._account.imap
+            if connecting and not lost.done():
+                raise MailboxFailed(failures.unreachable("IMAP", server, why))
+            raise MailboxFailed(f"the IMAP server {server}: {protocol.why_lost if lost.done() else why}")
         finally:
             for task in (asked, lost):
                 task.cancel()

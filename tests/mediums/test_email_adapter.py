@@ -380,6 +380,20 @@ async def test_a_certificate_that_is_not_trusted_names_the_setting(email, securi
         await medium.send(email.route, "hello", "s/1/0")
 
 
+@pytest.mark.parametrize("security", ["tls", "starttls"])
+async def test_the_other_kind_of_port_names_the_setting(email, security):
+    servers = email.mail.processes
+    one, other = (servers.imap, servers.smtp) if security == "tls" else (servers.imaps, servers.smtps)
+    account = email.mail.account(
+        imap=Server(host="localhost", port=one, security=security),
+        smtp=Server(host="localhost", port=other, security=security),
+        ca_file=servers.ca_file,
+    )
+    imap, smtp = await asyncio.gather(trial.try_imap(account, 0.5), trial.try_smtp(account, 0.5))
+    assert "imap_port and imap_security" in imap.text
+    assert "smtp_port and smtp_security" in smtp.text
+
+
 async def test_a_refused_login_names_the_settings_and_no_password_is_told(email, caplog):
     caplog.set_level(logging.DEBUG)
     wrong = 'a"wrong\\password'
