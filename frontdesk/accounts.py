@@ -13,7 +13,7 @@ from gateway import live
 from gateway.addresses import journal_key
 from gateway.broker.protocol import Broker
 from gateway.events import MessageReceived
-from gateway.holding import Guard, Role
+from gateway.holding import CannotServe, Guard, Role
 from gateway.journal import publish, store_blob
 from gateway.live import LiveSignal
 from gateway.outbox import CameBack, Outbox
@@ -75,7 +75,10 @@ class Accounts:
         if (telegram := self._settings.mediums.telegram) is not None:
             from mediums.telegram.adapter import TelegramMedium
 
-            medium = TelegramMedium(telegram.token.reveal(), str(telegram.api_base))
+            try:
+                medium = TelegramMedium(telegram.token.reveal(), str(telegram.api_base))
+            except ValueError as error:  # of no token's form: nothing to try again
+                raise CannotServe(str(error)) from error
             made.append((medium.account, lambda _: medium))
         if (email := self._settings.mediums.email) is not None:
             from mediums.email.adapter import EmailMedium

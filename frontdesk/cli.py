@@ -125,32 +125,32 @@ def trace(config: Path | None, message: str) -> None:
 @click.pass_context
 def people(context: click.Context, config: Path | None) -> None:
     """Who is who; with a command, a change of it. The gateway must run."""
-    context.obj = config
+    context.default_map = {name: {"config": config} for name in ("link", "unlink", "merge")}
     if context.invoked_subcommand is None:
         _look(config, "people", "")
 
 
 @people.command()
+@config_option
 @click.argument("name")
 @click.argument("address")
-@click.pass_obj
 def link(config: Path | None, name: str, address: str) -> None:
     """ADDRESS (telegram:42) is NAME's: what was said there joins their conversation."""
     _look(config, "people", shlex.join(["link", name, address]))
 
 
 @people.command()
+@config_option
 @click.argument("address")
-@click.pass_obj
 def unlink(config: Path | None, address: str) -> None:
     """ADDRESS is nobody's any more: nothing more of their conversation goes there."""
     _look(config, "people", shlex.join(["unlink", address]))
 
 
 @people.command()
+@config_option
 @click.argument("name")
 @click.argument("into")
-@click.pass_obj
 def merge(config: Path | None, name: str, into: str) -> None:
     """NAME is the same person as INTO: their conversations become one, for good."""
     _look(config, "people", shlex.join(["merge", name, into]))

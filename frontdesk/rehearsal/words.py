@@ -21,7 +21,7 @@ MONTHS = [
 _THANKS = re.compile(
     r"^\W*((great|perfect|ok|okay|super|cool|nice)\W+)?(many )?(thanks|thank you|thx|ta|cheers)\b[^?]*$", re.I
 )
-_GREETING = re.compile(r"^\W*(hi|hello|hey|good (morning|afternoon|evening))\b", re.I)
+_GREETING = re.compile(r"^(/start|\W*(hi|hello|hey|good (morning|afternoon|evening)))\b", re.I)
 _PROGRESS = re.compile(
     r"\b(how far|how is it going|how's it going|status|progress|are you done|what are you doing|still there)\b", re.I
 )
