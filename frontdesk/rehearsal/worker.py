@@ -12,6 +12,10 @@ from frontdesk.rehearsal.answers import call, calls, say
 from gateway.llm.model import Generation, Message, Request
 
 CAN = "I can compute totals or averages, gross or net, by region or product, for a month, and send a result by mail."
+ABSENT = (
+    "There is nothing here that I could work with: figures and mail come with the demo (`make demo`). "
+    "The rehearsal model is for trying all but the work."
+)
 _WORD = re.compile(r"^(?:\(Your last text[^\n]*\n)?\[(?!paused\]|resumed\])([^\]]+)\] (.*)", re.DOTALL)
 _CELL = re.compile(r"^(cell\d+) (ended: (\w+)|still runs|is lost)", re.MULTILINE)
 
@@ -101,7 +105,8 @@ class Work:
         if found[3] == "ok":
             self._finish(content[found.end() :].partition("\n")[2].strip() or "Done; there was no output.")
         elif found[3] in ("error", "exit"):
-            self._finish(f"That did not work: {_last_line(content)}")
+            absent = "there is no primitives." in content
+            self._finish(ABSENT if absent else f"That did not work: {_last_line(content)}")
         elif self.running is None:
             self._at = None  # interrupted or lost: it is begun again
 
