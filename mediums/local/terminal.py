@@ -49,6 +49,7 @@ async def run_terminal(
             for task in both:
                 task.cancel()
             ends = await asyncio.gather(*both, return_exceptions=True)
+            terminal.leave()
     for end in ends:
         if isinstance(end, Exception):
             raise end
@@ -101,6 +102,11 @@ class _Terminal:
 
     def _toolbar(self) -> "StyleAndTextTuples":
         return [("", " " + printable(self._status.line(self._now(), len(self._client.unsent))).replace("\n", " "))]
+
+    def leave(self) -> None:
+        """What no gateway has taken is lost with the terminal."""
+        for lost in self._client.unsent:
+            self._print_note(f"not sent, no gateway took it: {lost.text}")
 
     # --- what is heard -----------------------------------------------------------------------------------------------
 

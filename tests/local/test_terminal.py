@@ -95,6 +95,19 @@ async def test_a_look_is_a_note_and_a_silence_is_marked(home, terminal):
     await screen.until("left alone: thanks needs no answer")
 
 
+async def test_what_no_gateway_took_is_named_when_one_leaves():
+    with create_pipe_input() as keys:
+        screen = Screen(keys)
+        output = Vt100_Output(screen, lambda: Size(rows=30, columns=80))
+        async with LocalClient("http://127.0.0.1:1", TOKEN) as client:
+            running = asyncio.create_task(run_terminal(client, input=keys, output=output))
+            keys.send_text("lost words\r")
+            await screen.until("1 unsent")
+            keys.send_text("/quit\r")
+            await running
+    assert "not sent, no gateway took it: lost words" in screen.plain()
+
+
 async def test_a_wrong_token_is_said_and_not_tried_for_ever(home):
     with create_pipe_input() as keys:
         output = Vt100_Output(io.StringIO(), lambda: Size(rows=30, columns=80), enable_cpr=False)
