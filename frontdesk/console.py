@@ -4,6 +4,7 @@ It folds what is stored, whoever wrote it: so it works beside the brain and with
 """
 
 import shlex
+from typing import TypeVar
 
 from actors.entries import ActionEntry
 from actors.journal import ActionState
@@ -26,6 +27,7 @@ from brain.entries import (
     Wait,
     Withdraw,
 )
+from brain.lanes import MEND
 from brain.parts import Exchange, Heard
 from brain.state import LaneState
 from brain.telling import events_text
@@ -35,8 +37,11 @@ from gateway.broker.protocol import Broker
 from gateway.events import MessageReceived, Ref, identity_of
 from gateway.folding import Folding
 from gateway.journal import Follower, unstamped
+from gateway.record import Undecodable
 
 TURNS_SHOWN = 3
+
+S = TypeVar("S", LaneState, ActionState)
 
 
 class Console:
@@ -61,7 +66,7 @@ class Console:
         if conversation not in self._lanes:
             lane = Follower(self._broker, f"log.lane.{conversation}", LaneState(conversation), LaneEntry)
             self._lanes = {conversation: lane}
-        return await self._lanes[conversation].now()
+        return await _now(self._lanes[conversation])
 
     async def trace(self, about: str) -> str:
         """Why: the turns about a message (`m12`, or its identity), or the last few."""
@@ -89,7 +94,7 @@ class Console:
     async def code(self, about: str) -> str:
         """The Python that an action ran: by label or name, or the newest."""
         action = self._action(about, await self._state())
-        state = await Follower(self._broker, f"log.act.{action.key}", ActionState(action.key), ActionEntry).now()
+        state = await _now(Follower(self._broker, f"log.act.{action.key}", ActionState(action.key), ActionEntry))
         if not state.code:
             return f"**{action.name}** ({action.label}) has not run any code."
         cells = "\n\n".join(f"`{cell}`\n\n```python\n{code.strip()}\n```" for cell, code in state.code)
@@ -110,6 +115,13 @@ class Console:
             known = ", ".join(f"{a.label} {a.name}" for a in actions) or "none"
             raise LookupError(f"There is no action {about}. There are: {known}.")
         return found[-1]
+
+
+async def _now(follower: Follower[S]) -> S:
+    try:
+        return await follower.now()
+    except Undecodable as error:
+        raise LookupError(f"What is stored of it cannot be read: {error}. {MEND}") from error
 
 
 def _is_about(exchange: Exchange, about: str) -> bool:

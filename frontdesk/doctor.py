@@ -81,7 +81,8 @@ async def _store(settings: Settings) -> Finding:
         broker = SqliteBroker(settings.store.path)
     except StoreUnusable as error:
         running = "is in use by process" in str(error)
-        text = f"a gateway is running on {settings.store.path}" if running else str(error)
+        looked = "with it stopped, each journal is tried"
+        text = f"a gateway is running on {settings.store.path}; {looked}" if running else str(error)
         return Finding(part="store", well=running, text=text)
     return await _journals(broker, Finding(part="store", well=True, text=f"{settings.store.path} can be written"))
 

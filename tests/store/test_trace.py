@@ -82,3 +82,11 @@ async def test_a_message_that_waits_says_for_what(trace) -> None:
     text = await trace("m1", Taken(event=said(1, "hello"), at=START), line)
     assert text.startswith("Not decided yet: the model cannot be reached.")
     assert "hello" in text
+
+
+async def test_a_conversation_that_cannot_be_read_says_so_and_what_mends_it(trace, broker) -> None:
+    await broker.append("log.lane.p-ana", b'[1, "n", {"type": "Dreamt", "of": "sheep"}]', msg_id="newer")
+    with pytest.raises(
+        LookupError, match=r"cannot be read: log\.lane\.p-ana, entry 1: .*Start the version that wrote it"
+    ):
+        await trace("")
