@@ -8,7 +8,6 @@ the brain, and all run actions.
 import asyncio
 import os
 import socket
-import sqlite3
 from collections.abc import AsyncIterator, Collection, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
@@ -30,7 +29,7 @@ from frontdesk.upkeep import keeper, keeper_key
 from frontdesk.work import Actors
 from gateway import live, stalls
 from gateway.addresses import Address
-from gateway.broker.protocol import Broker, Unconfirmed
+from gateway.broker.protocol import Broker, BrokerUnusable
 from gateway.clock import utc_now
 from gateway.holding import Guard, Role, supervise
 from gateway.keeping import ViewsFailed
@@ -95,7 +94,7 @@ class App:
             person = Address.parse(asked.about)
             async with crew.away():
                 text = await erase_here(broker, self.settings, person)
-        except (ValueError, ViewsFailed, Undecodable, Unconfirmed, sqlite3.Error, OSError) as error:
+        except (ValueError, BrokerUnusable, ViewsFailed, Undecodable) as error:
             return control.Answered(well=False, text=str(error))
         return control.Answered(well=True, text=text)
 

@@ -32,7 +32,7 @@ from gateway.events import ActionCommand, Fact, OutboxCommand, PlaceMoved
 from gateway.folding import snapshot_part, unstamped
 from gateway.notes import NoteAdded, NoteErased, notes_subject
 from gateway.people import ChangePeople
-from gateway.record import Record, decode, encode
+from gateway.record import Record, Undecodable, decode, encode
 from gateway.seen import erased
 from gateway.snapshots import Gathering, Snapshot, cut
 
@@ -143,12 +143,20 @@ def _trees(entries: list[Stored]) -> Iterator[tuple[list[Stored], Any]]:
     for stored in entries:
         if (part := snapshot_part(stored)) is None:
             gathering.interrupt()
-            tree = msgspec.json.decode(stored.data)
+            tree = _decoded(stored)
             yield [stored], tree[2] if _is_stamped(stored.subject) else tree
             continue
         parts = [stored] if part.part == 0 else [*parts, stored]
         if (whole := gathering.take(stored.sequence, part)) is not None:
             yield parts, msgspec.json.decode(whole)
+
+
+def _decoded(stored: Stored) -> Any:
+    try:
+        return msgspec.json.decode(stored.data)
+    except msgspec.DecodeError as error:
+        where = f"{stored.subject}, entry {stored.sequence}, is damaged ({error})"
+        raise Undecodable(f"{where}, so nothing was erased: restore a backup, and erase then.") from error
 
 
 # --- the journals ----------------------------------------------------------------------------------------------------

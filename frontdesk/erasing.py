@@ -1,6 +1,7 @@
 """`frontdesk erase`, wherever the journals are and whether or not a gateway has them."""
 
 import asyncio
+import sqlite3
 
 from brain.people import PeopleEntry, PeopleState
 from frontdesk import control
@@ -9,9 +10,9 @@ from frontdesk.people import contacts
 from frontdesk.store import is_shared, machine_of, open_broker
 from gateway import fed
 from gateway.addresses import Address
-from gateway.broker.protocol import Broker, BrokerUnusable
+from gateway.broker.protocol import Broker, BrokerUnusable, Unconfirmed
 from gateway.broker.sqlite import SqliteBroker
-from gateway.broker.sqlite_file import shrink
+from gateway.broker.sqlite_file import mend, shrink
 from gateway.journal import fold_stored
 from gateway.people import BOOK
 from gateway.settings import Settings
@@ -34,10 +35,13 @@ async def erase_person(settings: Settings, person: Address) -> str:
 
 
 async def erase_here(broker: Broker, settings: Settings, person: Address) -> str:
-    """By whoever has the file, while no role runs."""
+    """By whoever has the file, while no role runs. Raises BrokerUnusable, ViewsFailed, Undecodable."""
     store = settings.store.path
-    report = await erase_from(broker, store, person, await _key_of(broker, settings, person))
-    await asyncio.to_thread(shrink, store)
+    try:
+        report = await erase_from(broker, store, person, await _key_of(broker, settings, person))
+        await asyncio.to_thread(shrink, store)
+    except (Unconfirmed, sqlite3.Error, OSError) as error:
+        raise BrokerUnusable(f"{mend(store, error)} Not all is erased yet: do it again then.") from error
     return words(report, person)
 
 

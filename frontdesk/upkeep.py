@@ -110,15 +110,29 @@ def _backup_file(store: Path, target: Path) -> list[Path]:
 
     The blobs come last: one that an entry speaks of was there before it.
     """
+    copied, views_copied = blobs_of(target), views.path_of(target)
+    for one in (target, copied, views_copied):
+        if one.exists():
+            raise sqlite_file.StoreUnusable(f"{one} is there already: a backup goes into a new file.")
+    try:
+        return _copied(store, target)
+    except BaseException as error:  # half of one could be taken for a whole one
+        for one in (target, views_copied):
+            one.unlink(missing_ok=True)
+        shutil.rmtree(copied, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise
+        why = f"{error.filename or target}: {error.strerror or error}"
+        raise sqlite_file.StoreUnusable(f"{why}. Name a FILE in a folder that can be written and has room.") from error
+
+
+def _copied(store: Path, target: Path) -> list[Path]:
     blobs, copied = blobs_of(store), blobs_of(target)
-    if copied.exists():
-        raise sqlite_file.StoreUnusable(f"{copied} is there already: a backup goes into a new file.")
     sqlite_file.copy(store, target)
-    written = [target]
-    if blobs.is_dir():
-        shutil.copytree(blobs, copied, ignore=shutil.ignore_patterns("tmp*"))
-        written.append(copied)
-    return written + _views(store, target)
+    if not blobs.is_dir():
+        return [target, *_views(store, target)]
+    shutil.copytree(blobs, copied, ignore=shutil.ignore_patterns("tmp*"))
+    return [target, copied, *_views(store, target)]
 
 
 def _views(store: Path, target: Path) -> list[Path]:

@@ -132,7 +132,8 @@ def copy(path: Path, target: Path) -> None:
             copied.close()
     except sqlite3.Error as error:
         target.unlink(missing_ok=True)
-        raise StoreUnusable(mend(path, error)) from error
+        which = path if is_damage(error) else Path(f"{path} to {target}")
+        raise StoreUnusable(mend(which, error)) from error
     if well != "ok":
         target.unlink(missing_ok=True)
         raise StoreUnusable(f"{path} is damaged ({well}): nothing was backed up.")

@@ -304,3 +304,41 @@ async def test_a_backup_never_overwrites_and_says_what_is_damaged(tmp_path):
     with pytest.raises(StoreUnusable, match="damaged"):
         backup(keeping_in(tmp_path / "s.db"), tmp_path / "copy.db")
     assert not (tmp_path / "copy.db").exists()
+
+
+async def test_a_backup_that_fails_leaves_nothing_and_says_what_failed(tmp_path):
+    await filled(tmp_path / "s.db", 400)
+    (tmp_path / "s.db.blobs").mkdir()
+    (tmp_path / "s.db.views.db").write_bytes(b"certainly not a database" * 100)
+    with pytest.raises(StoreUnusable, match=r"s\.db\.views\.db: file is not a database"):
+        backup(keeping_in(tmp_path / "s.db"), tmp_path / "copy.db")
+    assert not [*tmp_path.glob("copy*")]
+    with pytest.raises(StoreUnusable, match=r"none/copy\.db: No such file or directory. Name a FILE"):
+        backup(keeping_in(tmp_path / "s.db"), tmp_path / "none" / "copy.db")
+    before = """
+import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+from gateway.broker.sqlite_file import StoreUnusable, copy
+from pathlib import Path
+try:
+    copy(Path(sys.argv[1]), Path(sys.argv[1] + ".copy"))
+except StoreUnusable as error:
+    print(error)"""
+    ended = await asyncio.to_thread(started, tmp_path / "s.db", before)
+    assert ended.stdout.startswith(f"{tmp_path}/s.db to {tmp_path}/s.db.copy: "), ended
+
+
+async def test_an_erasure_that_a_disk_stops_says_so_in_words(tmp_path):
+    await SqliteBroker(tmp_path / "s.db").close()
+    (tmp_path / "s.db.views.db").mkdir()
+    command = ["erase", "telegram:42", "--yes", *config(tmp_path, tmp_path / "s.db")]
+    ended = await asyncio.to_thread(CliRunner().invoke, main, command)
+    assert ended.output.startswith("Error: ")
+    assert "Not all is erased yet: do it again then." in ended.output
+
+
+async def test_nothing_is_erased_where_an_entry_is_damaged_and_it_is_named(tmp_path):
+    await filled(tmp_path / "s.db", 1)
+    command = ["erase", "telegram:42", "--yes", *config(tmp_path, tmp_path / "s.db")]
+    ended = await asyncio.to_thread(CliRunner().invoke, main, command)
+    assert ended.output.startswith("Error: evt.a, entry 1, is damaged")
+    assert "nothing was erased: restore a backup" in ended.output
