@@ -67,8 +67,8 @@ async def _leased(broker: Broker, key: str, ttl_seconds: float, waited: asyncio.
                 return lease
             waited.set()
             why = "another process has it; standing by"
-        except Unconfirmed:
-            why = "the broker does not answer who has it; asking again"
+        except Unconfirmed as error:
+            why = f"the broker does not say who has it ({error}); asking again"
         if why != said:
             log.info("%s: %s", key, why)
         said = why
@@ -80,9 +80,9 @@ async def _renew(lease: Lease, ttl_seconds: float) -> None:
         await asyncio.sleep(ttl_seconds / 4)
         try:
             await lease.renew()
-        except Unconfirmed:
+        except Unconfirmed as error:
             if boot_seconds() >= lease.deadline:
-                raise Deposed("the lease could not be renewed in time") from None
+                raise Deposed(f"the lease could not be renewed in time ({error})") from None
 
 
 async def supervise(broker: Broker, key: str, ttl_seconds: float, work: Role) -> None:

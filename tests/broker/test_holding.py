@@ -55,7 +55,7 @@ class Silent:
         return await self._broker.lease(*about)
 
 
-async def test_a_broker_that_does_not_answer_is_not_said_to_be_another_process(broker, caplog):
+async def test_what_keeps_the_broker_from_answering_is_said_and_not_that_another_process_has_it(broker, caplog):
     caplog.set_level(logging.INFO)
     serves = asyncio.Event()
 
@@ -68,4 +68,4 @@ async def test_a_broker_that_does_not_answer_is_not_said_to_be_another_process(b
     role.cancel()
     await asyncio.wait({role})
     said = [record.getMessage() for record in caplog.records if record.name == "gateway.holding"]
-    assert said[:2] == ["brain: the broker does not answer who has it; asking again", "brain: held here"]
+    assert said[:2] == ["brain: the broker does not say who has it (no answer); asking again", "brain: held here"]
