@@ -23,7 +23,6 @@ from gateway.broker.sqlite_file import StoreUnusable
 from gateway.llm.model import Model, ModelError, Request
 from gateway.record import Record
 from gateway.settings import EmailSettings, Settings
-from mediums.local.client import AccessDenied
 
 IMPORTS = """
 import importlib
@@ -185,18 +184,12 @@ async def _web(settings: Settings) -> Finding:
         try:
             probe.bind((web.listen.host, web.listen.port))
         except OSError as error:
-            if await _is_ours(settings):
+            _, ours = await look_up(settings, "people", "")
+            if ours:
                 return Finding(part="web", well=True, text=f"the gateway that runs is at {web.listen}")
             text = f"{web.listen} cannot be used ({error.strerror}): end what has it, or change mediums.web.listen"
             return Finding(part="web", well=False, text=text)
     return Finding(part="web", well=True, text=f"{web.listen} is free")
-
-
-async def _is_ours(settings: Settings) -> bool:
-    try:
-        return (await look_up(settings, "people", ""))[1]
-    except AccessDenied:
-        return False
 
 
 async def _telegram(settings: Settings) -> Finding:

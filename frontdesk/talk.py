@@ -48,6 +48,8 @@ async def look_up(settings: Settings, what: str, about: str) -> tuple[str, bool]
                         return event.why, False
                     if isinstance(event, Disconnected):
                         return f"No gateway answers: {event.why}. Start one with `frontdesk run`.", False
+        except AccessDenied as error:
+            return f"{error}. If that is the gateway of another config.toml, name it with --config.", False
         except TimeoutError:
             pass
     return "The gateway did not answer in time.", False

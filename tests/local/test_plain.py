@@ -4,7 +4,10 @@ import asyncio
 import io
 import socket
 
+import pytest
+
 from frontdesk.doctor import check
+from frontdesk.talk import look_up
 from gateway.events import MediumFact
 from gateway.live import ActionShown, ActionsShown, QuestionShown, TurnDecided
 from gateway.record import decode
@@ -87,6 +90,14 @@ async def test_without_a_gateway_it_says_what_to_do_once_and_does_not_wait_for_e
     told, line = out.getvalue().splitlines()
     assert (told.startswith("· no gateway answers ("), line) == (True, "you> hello")
     assert told.endswith("start one with `frontdesk run`; trying again")
+
+
+@pytest.mark.parametrize("token", [TOKEN, "another gateway's"])
+async def test_a_look_at_the_gateway_of_other_settings_says_so(home, token):
+    web = WebSettings(listen=Listen.parse(home.medium.url.removeprefix("http://")), token=Secret(token))
+    text, found = await look_up(Settings(mediums=MediumsSettings(web=web)), "people", "")
+    assert found is (token == TOKEN)
+    assert found or text.endswith("If that is the gateway of another config.toml, name it with --config.")
 
 
 async def test_what_was_said_before_is_no_part_of_it(home, client):
