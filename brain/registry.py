@@ -166,7 +166,8 @@ class Registry:
                 return f"there is no contact {order.person}; contacts are made in [[contacts]]"
             case ChangePeople(verb="link", address=Address() as address):
                 if (known := self.contacts.known(address)) is not None:
-                    return f"{address} is {known.name}'s already: unlink it, or merge the two"
+                    mend = "" if known.key == person.key else ": unlink it, or merge the two"
+                    return f"{address} is {known.name}'s already{mend}"
                 if not address.vouched:
                     return f"{address} is not vouched for: anybody can write under it"
                 linked = Linked(address=address, key=person.key, how="operator", at=self._now(), order=order.id)

@@ -225,7 +225,8 @@ async def test_the_operator_links_unlinks_and_merges(tmp_path):
         await here.says(MEMBER, "By phone.")
         assert await ordered(here, "link", person="Ben", address=mail) == ""
         assert [one.heard[0].fact.text for one in (await here.lane("p-ben")).exchanges] == ["By mail.", "By phone."]
-        assert "already" in await ordered(here, "link", person="Cleo", address=mail)
+        assert await ordered(here, "link", person="ben", address=mail) == f"{mail} is Ben's already"
+        assert "already: unlink it" in await ordered(here, "link", person="Cleo", address=mail)
         assert "no contact" in await ordered(here, "link", person="Nobody", address=STRANGER)
         assert "settings" in await ordered(here, "unlink", address=MEMBER)
         assert await ordered(here, "unlink", address=mail) == ""
