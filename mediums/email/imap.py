@@ -171,8 +171,12 @@ class Mailbox:
         return sorted(int(word) for word in words if word.isdigit())
 
     async def _literal(self, uid: int, what: str, seconds: float) -> bytes | None:
+        """None when it is there no more. One that is there without its text may be had later."""
         lines = await self._fetch(uid, what, seconds)
-        return next((bytes(line) for line in lines if isinstance(line, bytearray)), None)
+        text = next((bytes(line) for line in lines if isinstance(line, bytearray)), None)
+        if text is None and any(re.search(rb"\bUID %d\b" % uid, line) for line in lines):
+            raise MailboxFailed(f"the IMAP server {self._account.imap} gave mail {uid} without its text")
+        return text
 
     async def _fetch(self, uid: int, what: str, seconds: float) -> list[bytes | bytearray]:
         fetched = _ok(await self._call(self._client.uid("fetch", str(uid), what), seconds), "fetching a mail")

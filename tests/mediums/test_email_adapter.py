@@ -158,6 +158,22 @@ async def test_em13_a_mail_that_the_server_cannot_give_holds_up_no_other(email):
     assert inbox.texts == ["after", "unreadable"]
 
 
+@pytest.mark.parametrize("instead", [b" BODY[] NIL", b""])
+async def test_em13_a_mail_that_comes_without_its_text_is_not_lost(email, instead):
+    """Some servers answer so while a mail is not at hand."""
+    await email.says("held back")
+    (file,) = email.mail._files(email.mail.address)
+    raw = file.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    email.mail.imap.replaces(b" BODY[] {%d}\r\n%s" % (len(raw), raw), instead)
+    medium, inbox = email.medium(paced(idle_seconds=0.1, unreadable_seconds=0.2)), Inbox()
+    async with receiving(medium, inbox):
+        await eventually(lambda: "without its text" in medium.health().text)
+        assert email.mail.untaken() == 1
+        email.mail.imap.replaces(b"", b"")
+        await inbox.has(1)
+    assert inbox.texts == ["held back"]
+
+
 async def test_em13_a_connection_that_ends_while_a_mail_is_fetched(email):
     big = "a long line of text\r\n" * 20_000
     await email.says("small")
