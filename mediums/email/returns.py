@@ -22,8 +22,10 @@ def came_back(message: "Message[str, str]", fields: Fields, raw: bytes, account:
     https://www.rfc-editor.org/rfc/rfc3464"""
     if not _has_failed(message, fields):
         return None
-    ours = rb"^message-id:\s*<fd\.[0-9a-f]{16}\.([0-9a-f]{16})@%s>" % re.escape(account.domain.encode())
-    found = re.findall(ours, raw, re.IGNORECASE | re.MULTILINE)
+    ours = rb"\s*<fd\.[0-9a-f]{16}\.([0-9a-f]{16})@%s>" % re.escape(account.domain.encode())
+    found = re.findall(rb"^message-id:" + ours, raw, re.IGNORECASE | re.MULTILINE)
+    if not found:  # it may come without the mail, as an answer to it
+        found = re.findall(ours, fields.first("in-reply-to").encode("utf-8", "surrogateescape"), re.IGNORECASE)
     if not found:
         return None
     reasons = [text_of(str(one.get("diagnostic-code", ""))).partition(";")[2].strip() for one in _reports(message)]

@@ -3,6 +3,7 @@
 X-Auto-Response-Suppress is no sign: people's mail programs set it too.
 """
 
+import re
 from enum import Enum
 
 from mediums.email.account import Account
@@ -12,6 +13,14 @@ STAMP = "X-Frontdesk"  # on every mail that an assistant of this kind sends
 
 _DAEMONS = ("mailer-daemon", "postmaster")
 _BULK = ("bulk", "junk")
+_BY_ITSELF = ("x-autoreply", "x-autorespond", "x-autoresponse", "x-autoreply-from", "x-auto-reply", "x-mail-autoreply")
+# Exchange says it in the subject alone, between people of one house.
+_AWAY = re.compile(
+    r"\s*(automatic reply|auto ?reply|out of (the )?office|automatische antwort|abwesenheitsnotiz|réponse automatique|"
+    r"respuesta automática|resposta automática|risposta automatica|automatisch antwoord|automatiskt svar|autosvar|"
+    r"automatyczna odpowiedź|automatická odpověď|автоматический ответ|автоответ|自动答复|自動返信|自動回覆)\s*[:：]",
+    re.IGNORECASE,
+)
 
 
 class Kind(Enum):
@@ -48,6 +57,6 @@ def _answers_by_itself(fields: Fields) -> bool:
         submitted not in ("", "no")
         or fields.first("return-path").replace(" ", "") == "<>"
         or fields.first("precedence").casefold() == "auto_reply"
-        or "x-autoreply" in fields
-        or "x-autorespond" in fields
+        or any(name in fields for name in _BY_ITSELF)
+        or (_AWAY.match(fields.text("subject")) is not None and ("in-reply-to" in fields or "references" in fields))
     )

@@ -588,6 +588,9 @@ def test_em13_no_torn_mail_raises(seed):
         (["From: n@shop.example", "List-Unsubscribe: <mailto:u@shop.example>", "Precedence: bulk"], Kind.BULK),
         (["From: eva@example.de", "List-Id: <team.lists.example>", "Precedence: list"], Kind.LIST),
         (["Return-Path: <>", "From: eva@example.de"], Kind.AUTOMATIC),
+        (["From: eva@example.de", "X-AutoReply-From: eva@example.de"], Kind.AUTOMATIC),
+        (["Subject: Automatische Antwort: Termin", "From: eva@example.de", "In-Reply-To: <x@y>"], Kind.AUTOMATIC),
+        (["Subject: Automatic reply: how do I set one?", "From: eva@example.de"], Kind.PERSON),
     ],
 )
 def test_em09_robots_are_known_and_people_are_heard(headers, kind):
@@ -637,6 +640,11 @@ def test_em09_what_is_no_failure_of_ours_takes_nothing_back(told):
 
 def test_em09_a_return_in_plain_words_counts_too():
     assert heard(raw(DAEMON, TO, "X-Failed-Recipients: eva@example.de", body=f"Sorry.\r\n\r\n{OURS}")).returned
+
+
+def test_em09_a_return_without_the_mail_is_known_by_what_it_answers():
+    alone = bounce("failed", about="Subject: Plan").replace(b"Message-ID: <d@", b"In-Reply-To:\r\n %s\r\nX: <d@")
+    assert heard(alone % OURS.removeprefix("Message-ID: ").encode()).returned.mark == "fedcba9876543210"
 
 
 def test_em09_a_list_is_overheard():
