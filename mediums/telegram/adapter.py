@@ -161,7 +161,7 @@ class TelegramMedium:
 
     async def _take_press(self, query: Payload, me: Me, publish: Publish) -> None:
         try:
-            fact = wire.pressed(query, me, datetime.now(UTC))
+            fact = wire.pressed(query, me, datetime.now(UTC), self._thread)
         except (KeyError, TypeError, ValueError, AttributeError):
             log.info("%s: a press that is none of ours: %s", self.account, str(query.get("data"))[:80])
             self._presses.take(str(query["id"]))

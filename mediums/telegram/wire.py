@@ -4,8 +4,10 @@ What a message says is worked out in `words`; nothing here waits, remembers or c
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+
+import msgspec
 
 from gateway import cards
 from gateway.addresses import Address, Route
@@ -153,15 +155,21 @@ def _unique(message: Payload) -> Iterator[str]:
             yield str(stated.get("file_unique_id") or stated.get("file_id") or kind)
 
 
-def pressed(query: Payload, me: Me, at: datetime) -> ControlPressed:
+def pressed(query: Payload, me: Me, at: datetime, topic: Callable[[str], str | None]) -> ControlPressed:
     """A button of a card: https://core.telegram.org/bots/api#callbackquery
+
+    Of a card that Telegram does not show any more it tells no topic: https://core.telegram.org/bots/api#inaccessiblemessage
+    So `topic` says what is remembered, by chat and message.
 
     Raises KeyError, TypeError, ValueError or AttributeError for what is no press of ours: a client may send any data.
     """
     message, press = query["message"], cards.pressed(query["data"])
+    route = _route(message, me)
+    if message.get("date") == 0:
+        route = msgspec.structs.replace(route, thread=topic(f"{message['chat']['id']}/{message['message_id']}"))
     return ControlPressed(
         identity=f"{me.account}/press/{query['id']}",
-        route=_route(message, me),
+        route=route,
         author=Person(address=Address(medium=MEDIUM, user=str(query["from"]["id"])), name=words.name_of(query["from"])),
         at=at,
         verb=press.verb,

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from gateway import cards
 from gateway.addresses import Address, Route
 from gateway.outbox import OutcomeUnknown, Rejected, SurelyNotSent
 from mediums.telegram import failures, outgoing, wire
@@ -279,6 +280,26 @@ def test_tg11_the_thread_goes_out_again_and_only_then():
     route = Route(medium="telegram", account="telegram-8123", place="-100", thread="77", reply_to="5")
     assert outgoing.message(route, "x", marked=False).thread == 77
     assert outgoing.message(Route(medium="telegram", account="t", place="-100"), "x", marked=False).thread is None
+
+
+@pytest.mark.parametrize(
+    ("card", "thread"),
+    [
+        ({"date": 0}, "77"),
+        ({"date": 1767600000}, None),
+        ({"date": 9, "message_thread_id": 8, "is_topic_message": True}, "8"),
+    ],
+    ids=["shown no more", "in General", "in a topic"],
+)
+def test_tg11_a_press_is_where_the_card_stands(card, thread):
+    query = {
+        "id": "1",
+        "from": ANA,
+        "data": cards.press("stop", "a1.x"),
+        "message": {"chat": GROUP, "message_id": 5} | card,
+    }
+    press = wire.pressed(query, ME, datetime(2026, 1, 5, tzinfo=UTC), {"-1001234567890/5": "77"}.get)
+    assert press.route.thread == thread
 
 
 # --- TG12: quotes ----------------------------------------------------------------------------------------------------
