@@ -43,6 +43,7 @@ log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 8  # of one part, where the message has no deadline, or its outcome is unknown and it may be repeated
 RETRY_SECONDS, LONGEST_RETRY_SECONDS = 0.5, 60.0
+IN_A_ROW = 3  # who asks for no wait at all, again and again, is not asked without end
 SEND_SECONDS = 120.0  # a medium has bounds of its own; this one is for those that hang all the same
 TOO_LATE = "too late: it could not be delivered in time, and is not sent any more"
 
@@ -238,7 +239,9 @@ class Outbox:
                 why = f"{error} ({MAX_ATTEMPTS} attempts)"
                 return Closed(send=ref, outcome="failed", why=why, message=shown)
             grown = min(RETRY_SECONDS * 2 ** min(item.attempts - 1, 10), LONGEST_RETRY_SECONDS)
-            return self._deferred(ref, error, grown if error.retry_after_seconds is None else error.retry_after_seconds)
+            asked = error.retry_after_seconds
+            patient = asked is not None and (asked > 0 or item.attempts < IN_A_ROW)
+            return self._deferred(ref, error, asked if asked is not None and patient else grown)
         except Rejected as error:
             return Closed(send=ref, outcome="failed", why=str(error))
         except (OutcomeUnknown, TimeoutError) as error:

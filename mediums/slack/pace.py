@@ -5,6 +5,8 @@ import random
 from gateway.record import Record
 from mediums.slack.failures import Failure, Refusal, wait_seconds
 
+IN_A_ROW = 3  # answers that ask for no wait at all
+
 
 class Pace(Record, frozen=True, kw_only=True):
     """In seconds. The defaults are right for slack.com."""
@@ -22,9 +24,10 @@ class Pace(Record, frozen=True, kw_only=True):
     def pause_seconds(self, failed: int, failure: Failure) -> float:
         """Before the next try, after `failed` in a row: as long as Slack asks; the longest where somebody must mend
         something first; else doubling, with jitter."""
-        if isinstance(failure, Refusal) and failure.retry_after_seconds is not None:
-            return failure.retry_after_seconds
-        if wait_seconds(failure) is not None:
+        asked = failure.retry_after_seconds if isinstance(failure, Refusal) else None
+        if asked is not None and (asked > 0 or failed < IN_A_ROW):
+            return asked
+        if asked is None and wait_seconds(failure) is not None:
             return self.longest_pause_seconds
         grown: float = self.first_pause_seconds * 2 ** min(max(failed - 1, 0), 16)
         return min(grown, self.longest_pause_seconds) * random.uniform(0.75, 1.0)  # noqa: S311 - no secret

@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 
 REMEMBERED = 2000  # texts by which an edit that changed nothing is known; one of an older message counts as a change
 CONFLICT_PROBE_SECONDS = 5
+IN_A_ROW = 3  # answers that ask for no wait at all
 MENDS = 3  # one for each thing that `outgoing.mended` may give up
 
 
@@ -193,7 +194,7 @@ class TelegramMedium:
         return min(CONFLICT_PROBE_SECONDS, self._pace.poll_seconds) if conflict else 0
 
     def _pause_seconds(self, error: CallFailed, failed: int) -> float:
-        if error.retry_after_seconds is not None:
+        if error.retry_after_seconds is not None and (error.retry_after_seconds > 0 or failed < IN_A_ROW):
             return error.retry_after_seconds
         if isinstance(error.failure, Refusal) and error.failure.status in (401, 404):
             return self._pace.longest_pause_seconds

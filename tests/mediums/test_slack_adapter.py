@@ -521,6 +521,11 @@ async def test_sl08_tries_grow_rarer_and_wait_as_long_as_slack_asks():
     assert sum(pauses[:6]) > 10, "no more than a few in the first minute"
     limited = Refusal(method="x", status=429, error="ratelimited", retry_after_seconds=77)
     assert real.pause_seconds(1, limited) == 77
+    none = [
+        real.pause_seconds(n, Refusal(method="x", status=429, error="", retry_after_seconds=0)) for n in range(1, 12)
+    ]
+    assert none[:2] == [0, 0]
+    assert sum(none) > 60, "who asks for no wait is not asked without end"
     assert real.pause_seconds(1, Disconnected(reason="too_many_websockets")) == 30
 
 

@@ -103,8 +103,9 @@ def test_what_calls_nobody_stays_in_its_channel():
         ({}, Remembered(threads=[("C1", "1.1")]), True),
         ({}, Remembered(threads=[("C2", "1.1")]), False),
         ({"parent_user_id": "UBOT"}, Remembered(), True),
+        ({"subtype": "thread_broadcast"}, Remembered(threads=[("C1", "1.1")]), True),
     ],
-    ids=["others' thread", "it takes part", "the same ts elsewhere", "it began the thread"],
+    ids=["others' thread", "it takes part", "the same ts elsewhere", "it began the thread", "sent to the channel too"],
 )
 def test_a_thread(fields, memory, addressed):
     fact = heard(event(thread_ts="1.1", **fields), memory=memory)

@@ -124,6 +124,15 @@ async def test_a_message_is_tried_until_its_deadline_and_then_it_is_said_that_it
     assert len(platform.tried) > 8  # a dead platform does not use up a message
 
 
+async def test_who_asks_for_no_wait_is_not_asked_without_end(broker):
+    platform = FakePlatform()
+    platform.script["1"] = [flood(0.0) for _ in range(1000)]
+    async with desk(broker, platform) as d:
+        await d.send("1", "news", until=datetime.now(UTC) + timedelta(seconds=0.5))
+        await d.ends(1)
+    assert len(platform.tried) < 6
+
+
 async def test_an_old_message_is_not_tried_at_all(broker):
     platform = FakePlatform()
     async with desk(broker, platform) as d:
