@@ -31,10 +31,17 @@ Part = Message  # compat32: headers as they came
 
 _ALREADY_SHOWN = re.compile(r"cid:([^\"'\s>]+)", re.IGNORECASE)
 _META = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
+# https://www.rfc-editor.org/rfc/rfc9580#name-cleartext-signature-framewo
+_SIGNED = re.compile(r"\A\s*-----BEGIN PGP SIGNED MESSAGE-----\r?\n(?:[^\r\n]+\r?\n)*\r?\n")
+_SIGNATURE = re.compile(
+    r"^-----BEGIN PGP SIGNATURE-----\r?$.*?^-----END PGP SIGNATURE-----\r?$", re.DOTALL | re.MULTILINE
+)
+_ESCAPED = re.compile(r"^- ", re.MULTILINE)
 _CLOSED = "[this mail is encrypted or sealed, by S/MIME or PGP: it cannot be read here; say so]"
 _MORE_PARTS = "[there is more in this mail: it has too many parts in parts, which were not read]"
 _SEALED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
 _METHODS = {"CANCEL": "cancelled invitation", "REPLY": "answer to an invitation", "COUNTER": "other time proposed"}
+_PARTSTAT = re.compile(r"PARTSTAT=\"?([A-Z-]{3,20})", re.IGNORECASE)
 _DATE = re.compile(r"^(\d{8})(?:T(\d{6})(Z?))?$")
 
 
@@ -109,8 +116,15 @@ def _read(part: "Part[str, str]", found: _Found, depth: int) -> None:
     elif kind == "text/calendar":
         _invitation(part, found)
     else:
-        text = _text(part)
+        text = _unframed(_text(part))
         found.texts.append(_CLOSED if text.lstrip().startswith("-----BEGIN PGP MESSAGE-----") else text)
+
+
+def _unframed(text: str) -> str:
+    """What is signed within the text."""
+    if not _SIGNED.match(text):
+        return text
+    return _ESCAPED.sub("", _SIGNATURE.sub("", _SIGNED.sub("", text), count=1))
 
 
 def _alternatives(inner: "list[Part[str, str]]", found: _Found, depth: int) -> None:
@@ -178,6 +192,11 @@ def _file_name(part: "Part[str, str]") -> str:
 
 
 def _data(part: "Part[str, str]") -> bytes:
+    """The library knows an encoding only where nothing stands behind its name."""
+    stated = str(part.get("content-transfer-encoding", ""))
+    meant = re.split(r"[;(]", stated)[0].strip()
+    if meant != stated:
+        part.replace_header("content-transfer-encoding", meant)
     payload = part.get_payload(decode=True)
     return payload if isinstance(payload, bytes) else b""
 
@@ -250,11 +269,17 @@ def _invitation(part: "Part[str, str]", found: _Found) -> None:
         key, _, parameters = name.partition(";")
         values.setdefault(key.upper(), (parameters, value))
     method = next((line.partition(":")[2].strip().upper() for line in lines if line.upper().startswith("METHOD:")), "")
-    summary = values.get("SUMMARY", ("", "without a title"))[1].replace("\\,", ",").replace("\\;", ";")
+    summary = re.sub(r"\\([,;nN\\])", _unescaped, values.get("SUMMARY", ("", "without a title"))[1])
     start, end = (_moment(values[key]) if key in values else "" for key in ("DTSTART", "DTEND"))
     when = f", {start}" + (f" to {end}" if end else "") if start else ""
-    found.texts.append(f"[{_METHODS.get(method, 'invitation')}: {_one_line(summary)}{when}]")
+    said = _PARTSTAT.search(values.get("ATTENDEE", ("", ""))[0]) if method in ("REPLY", "COUNTER") else None
+    answer = f", {said[1].lower()}" if said else ""
+    found.texts.append(f"[{_METHODS.get(method, 'invitation')}: {_one_line(summary)}{when}{answer}]")
     found.attached.append(Enclosed(name=_file_name(part) or "invite.ics", kind="text/calendar", data=_data(part)))
+
+
+def _unescaped(found: "re.Match[str]") -> str:
+    return " " if found[1] in "nN" else found[1]
 
 
 def _moment(stamped: tuple[str, str]) -> str:

@@ -414,6 +414,10 @@ def test_em07_an_invitation_is_named():
     assert fact(mail).text == "[invitation: Review, 2026-01-10 14:00 UTC to 2026-01-10 14:30 UTC]"
     cancelled = fact(mail.replace(b"METHOD:REQUEST", b"METHOD:CANCEL")).text
     assert cancelled.startswith("[cancelled invitation: Review, 2026-01-10 14:00 UTC")
+    declined = mail.replace(b"METHOD:REQUEST", b"METHOD:REPLY").replace(b"SUMMARY:Review", b"SUMMARY:A\\, b\\nc")
+    declined = declined.replace(b"UID:77", b"ATTENDEE;CN=Eva;PARTSTAT=DECLINED:mailto:e@x.org")
+    assert fact(declined).text.startswith("[answer to an invitation: A, b c, 2026")
+    assert fact(declined).text.endswith("14:30 UTC, declined]")
     (file,) = heard(mail).files
     assert (file.name, file.kind) == ("invite.ics", "text/calendar")
     assert file.data.startswith(b"BEGIN:VCALENDAR")
@@ -474,6 +478,23 @@ SEALED = "[this mail is encrypted or sealed, by S/MIME or PGP: it cannot be read
 def test_a_signature_is_no_file_and_what_is_sealed_says_so(lines, body, text):
     found = heard(raw(ANA, TO, *lines, body=body))
     assert (found.fact.text, found.files) == (text, ())
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [("base64 ", "c3RvcA=="), ("BASE64;", "c3RvcA=="), ("quoted-printable (as it is)", "=73top"), ("8bit;", "stop")],
+)
+def test_an_encoding_is_known_whatever_stands_behind_its_name(encoding, body):
+    assert fact(raw(ANA, TO, f"Content-Transfer-Encoding: {encoding}", body=body)).text == "stop"
+
+
+def test_what_is_signed_in_the_text_is_read_without_its_frame():
+    frame = (
+        "-----BEGIN PGP SIGNED MESSAGE-----\r\nHash: SHA256\r\n\r\n{}\r\n-----BEGIN PGP SIGNATURE-----\r\n\r\niQ\r\n"
+        "-----END PGP SIGNATURE-----"
+    )
+    assert fact(raw(ANA, TO, body=frame.format("stop"))).text == "stop"
+    assert fact(raw(ANA, TO, body=frame.format("a\r\n- -b\r\n\r\nc"))).text == "a\n-b\n\nc"
 
 
 @pytest.mark.parametrize(
