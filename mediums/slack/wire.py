@@ -139,9 +139,12 @@ def _said(spoken: _Spoken, payload: Payload, me: Me, profiles: Profiles, memory:
     if before is None and spoken.version != "0" and memory.was_called(spoken.channel, spoken.ts):
         return None  # an edited mention that was heard before it was edited: of that the change itself is told
     shared = words.shared(spoken.message, profiles)
+    called = me.user in words.mentions(spoken.message)
     if not (text or files or before or shared):
-        return None
-    by_name = spoken.direct or me.user in words.mentions(spoken.message)
+        if not called:
+            return None
+        text = f"@{me.name or me.user}"  # who is merely called is called all the same
+    by_name = spoken.direct or called
     addressed = by_name or _takes_part(spoken, me, memory)
     fact = MessageReceived(
         identity=f"{account_of(me.team)}/message/{spoken.channel}/{spoken.ts}/{spoken.version}",

@@ -87,6 +87,12 @@ def test_a_mention_in_a_channel_opens_a_thread_under_it():
     assert (fact.text, fact.addressed, fact.private) == ("hi", True, False)
 
 
+def test_a_mention_alone_calls_too():
+    fact = heard(event(" <@UBOT> ", thread_ts="1.1"))
+    assert (fact.text, fact.addressed, fact.route.thread) == ("@UBOT", True, "1.1")
+    assert heard(event(" ", channel="D1")) is None
+
+
 def test_both_events_of_a_mention_give_one_fact():
     assert heard(event("<@UBOT> hi", type="app_mention")) == heard(event("<@UBOT> hi"))
 
