@@ -53,7 +53,7 @@ def decide(request: Request) -> Generation:
     if said:
         text, call_made = _answer(said, earlier, running, tools)
         texts += [text] if text else []
-        made += [call_made] if call_made and not (texts and call_made.name == "wait") else []
+        made += [call_made] if call_made else []
     if not texts and not made:
         return calls(call("wait", reason="nothing that needs a word"))
     return calls(*made, text="\n\n".join(texts)) if made else say("\n\n".join(texts))
