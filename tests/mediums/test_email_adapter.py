@@ -100,6 +100,23 @@ async def test_em12_a_mail_that_comes_during_another_command_is_not_overlooked(e
     assert inbox.texts == ["first", "second"]
 
 
+@pytest.mark.parametrize(
+    "told",
+    [b"* 7 EXPUNGE\r\n", b"* OK Still here\r\n", b"* 1 FETCH (FLAGS (\\Seen $Odd))\r\n", b"* VANISHED 3:5\r\n", b"\r\n",
+     b"* FLAGS (\\Seen)\r\n", b"* 1 FETCH (UID 9 BODY[] {3}\r\nabc)\r\n"],
+)  # fmt: skip
+async def test_em12_what_else_a_server_tells_while_it_waits_is_no_harm(email, told):
+    medium, inbox = email.medium(paced(idle_seconds=60.0)), Inbox()
+    async with receiving(medium, inbox):
+        await email.says("first")
+        await inbox.has(1)
+        await email.settled()
+        email.mail.imap.says(told)
+        await email.says("second")
+        await inbox.has(2)
+    assert inbox.texts == ["first", "second"]
+
+
 async def test_em12_without_idle_it_looks_again(email):
     email.mail.imap.replaces(b" IDLE", b" XDLE")
     medium, inbox = email.medium(), Inbox()
