@@ -12,8 +12,9 @@ WROTE = re.compile(
     r"(wrote|schrieb|a écrit|escribió|ha scritto|escreveu|schreef|skrev|napsal\(?a?\)?|napisał\(?a?\)?)\b.{0,120}:$",
     re.IGNORECASE | re.DOTALL,
 )
-# And as any program says it in any language: who by their address, or the day and the time, and a colon at the end.
-_ADDRESS = re.compile(r"[^\s<>()\[\]]+@[^\s<>()\[\]]+")
+# And as any program says it in any language: two of who by their address, the day and the time, and a colon at the end.
+_ADDRESS = re.compile(r"[<(\[](?:mailto:)?[^\s<>()\[\]]+@[^\s<>()\[\]]+[>)\]]")
+_QUOTING = re.compile(r"(quoting|zitat von|citando|citat från|citát)\b", re.IGNORECASE)
 _DAY = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<!\d)\d{1,2}[./-]\d{1,2}[./-]\d{2}(?!\d)")
 _TIME = re.compile(r"(?<!\d)\d{1,2}[:.h]\d\d(?!\d)")
 _ENDS = (":", "：")
@@ -70,7 +71,8 @@ def is_attribution(text: str) -> bool:
     """Over quoted lines."""
     if not (text.endswith(_ENDS) and len(text) <= LONGEST):
         return False
-    return bool(WROTE.match(text) or _ADDRESS.search(text) or (_DAY.search(text) and _TIME.search(text)))
+    said = [bool(_ADDRESS.search(text)), bool(_DAY.search(text) or _QUOTING.match(text)), bool(_TIME.search(text))]
+    return bool(WROTE.match(text)) or sum(said) >= 2
 
 
 def stands_alone(text: str) -> bool:

@@ -975,6 +975,20 @@ def test_whose_words_are_quoted_is_no_word_of_whoever_quotes_them(attribution):
         assert fact(raw(ANA, TO, "Message-ID: <m@example.org>", body=body)).text == "stop", repr(between)
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        "Please send this to Bob <bob@example.org>:",
+        "Send it on to bob@example.org:",
+        "On 6.1.2026 she said:",
+        "At 10:30:",
+    ],
+)
+def test_own_words_over_a_quote_are_kept(own):
+    found = fact(raw(ANA, TO, "Message-ID: <m@example.org>", body=f"{own}\r\n> We are open."))
+    assert found.text == f"{own}\n\n[they quote an earlier mail:]\n> We are open."
+
+
 def test_what_is_quoted_without_a_mark_is_known_by_who_and_when():
     yahoo = f"stop\n\n    On Tuesday, January 6, 2026 at 10:00:00 AM GMT+1, {WHO} wrote:  \n \n We are open."
     assert fact(raw(ANA, TO, body=yahoo)).text == "stop"
