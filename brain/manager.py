@@ -227,12 +227,13 @@ class Manager:
                     f"nobody's and nobody answers: if it was a contact of yours, see docs/{fact.route.medium}.md."
                 )
                 return
-            outsider = isinstance(fact, MessageReceived) and fact.outsider
             mends = "add the address to a [[contacts]] entry, link it (`frontdesk people link NAME ADDRESS`)"
-            self._operator(
-                f"{fact.author.address} ({fact.author.name}) wrote and is not a contact, so nobody answers: {mends}"
-                + ("; a guest, or of another workspace." if outsider else ", or set access.unknown.")
-            )
+            if isinstance(fact, MessageReceived) and fact.outsider:
+                mends += "; a guest, or of another workspace, or Slack does not tell."
+            else:
+                mends += ", or set access.unknown."
+            who = f"{fact.author.address} ({fact.author.name})"
+            self._operator(f"{who} wrote and is not a contact, so nobody answers: {mends}")
 
     async def _deliver(self, fact: Fact, conversation: str, how: Manner, lanes: Lanes) -> None:
         """Unless a conversation that has joined this one took it already."""

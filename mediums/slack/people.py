@@ -1,12 +1,15 @@
 """Who is behind an id, remembered for a while. A name is a courtesy: no message waits long for one."""
 
 import asyncio
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 
-from mediums.slack.failures import CallFailed
+from mediums.slack.failures import CallFailed, Refusal
 from mediums.slack.words import Profile
+
+log = logging.getLogger(__name__)
 
 KEPT = 5000
 ASKED_AT_ONCE = 10  # of one message; who is named beyond that keeps the id as a name
@@ -19,6 +22,7 @@ class People:
         """`ask` raises CallFailed."""
         self._ask, self._within_seconds = ask, within_seconds
         self._known: OrderedDict[str, tuple[Profile | None, float]] = OrderedDict()
+        self._allowed = True  # by the token's scopes
 
     async def profiles(self, users: Iterable[str]) -> dict[str, Profile]:
         """Of these, those that are known or told in time. Raises nothing."""
@@ -33,10 +37,21 @@ class People:
         try:
             async with asyncio.timeout(self._within_seconds):
                 found = await self._ask(user)
-        except (CallFailed, TimeoutError):
+        except CallFailed as error:
+            self._remember(user, before, FAILED_SECONDS)
+            self._say_once(error)
+        except TimeoutError:
             self._remember(user, before, FAILED_SECONDS)
         else:
+            self._allowed = True
             self._remember(user, found, FRESH_SECONDS)
+
+    def _say_once(self, error: CallFailed) -> None:
+        """Without the right to ask, everybody but the contacts is taken for a guest, for as long as it lasts."""
+        failure = error.failure
+        if self._allowed and isinstance(failure, Refusal) and failure.error == "missing_scope":
+            self._allowed = False
+            log.warning("only contacts are answered, and nobody has a name: %s", error)
 
     def _remember(self, user: str, profile: Profile | None, seconds: float) -> None:
         self._known[user] = (profile, time.monotonic() + seconds)

@@ -310,6 +310,18 @@ async def test_sl11_without_a_word_on_their_workspace_a_failed_look_up_refuses(s
     assert inbox.texts == ["in private"]
 
 
+async def test_a_token_that_may_not_ask_for_names_is_told_once_with_the_scope(slack, caplog):
+    slack.server.scopes = slack.server.scopes.replace("users:read,", "")
+    other, inbox = slack.server.person("Bo"), Inbox()
+    async with receiving(slack.medium(), inbox):
+        slack.ana.says("hello")
+        other.says("hello")
+        facts = await inbox.has(2)
+    assert all(fact.outsider for fact in facts)
+    (told,) = [one for one in caplog.messages if "only contacts are answered" in one]
+    assert "lacks the scope users:read" in told
+
+
 async def test_names_are_asked_for_once_and_a_message_does_not_wait_for_one(slack):
     slack.server.script("users.info", SILENCE)
     medium, inbox = slack.medium(pace(lookup_seconds=0.3, call_seconds=60.0)), Inbox()
