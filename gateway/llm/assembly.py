@@ -59,6 +59,12 @@ class _Call:
     def is_whole(self) -> bool:
         return bool(self.name) and bool(self.arguments.strip()) and parsed_arguments(self.arguments)[1] is not None
 
+    def is_another(self, delta: CallDelta) -> bool:
+        """Some servers give all calls one id: where this one is whole, and a name comes with other arguments."""
+        if not (self.is_whole and delta.function and delta.function.name):
+            return False
+        return bool(_text_of_arguments(delta.function.arguments)) or delta.index not in (None, self.index)
+
     def add(self, delta: CallDelta) -> None:
         if delta.function:
             name, arguments = delta.function.name or "", _text_of_arguments(delta.function.arguments)
@@ -124,7 +130,7 @@ class Assembler:
         name = delta.function.name if delta.function else None
         newest = self._calls[::-1]
         if delta.id and (same := next((call for call in newest if call.id == delta.id), None)) is not None:
-            return same
+            return None if same.is_another(delta) else same
         same = next((call for call in newest if delta.index in (None, call.index)), None)
         if not name:
             return same if same is not None or delta.id else next(iter(newest), None)
@@ -155,7 +161,7 @@ class Assembler:
             fields["reasoning_content"] = "".join(self._reasoning)
         return Generation(
             text=shown(whole_text("".join(self._text))),
-            calls=tuple(call.finished(complete=not cut) for call in self._calls),
+            calls=tuple(call.finished(complete=not cut) for call in _once(self._calls)),
             finish=self.finish,
             cut=cut,
             usage=usage,
@@ -163,6 +169,12 @@ class Assembler:
             fields=fields or None,
             tokens=tuple(self.tokens),
         )
+
+
+def _once(calls: list[_Call]) -> list[_Call]:
+    """Without those that were said again, whole."""
+    first = {(call.id or place, call.name, call.arguments): call for place, call in reversed(list(enumerate(calls)))}
+    return [call for call in calls if call in first.values()]
 
 
 def _text_of_content(content: Any) -> str:

@@ -218,6 +218,32 @@ CALLS: dict[str, tuple[list[list[dict[str, Any]]], list[tuple[str, Any]]]] = {
         [[piece("act", '{"query":"a"}', index=0, id="x")], [piece("act", '{"query":"a"}', index=1, id="x")]],
         [A],
     ),
+    "the same, with its name first": (
+        [
+            [piece("act", index=0, id="x")],
+            [piece(None, '{"query":"a"}', index=0)],
+            [piece("act", index=1, id="x")],
+            [piece(None, '{"query":"a"}', index=1)],
+        ],
+        [A],
+    ),
+    "two under one id": (
+        [[piece("act", '{"query":"a"}', index=0, id="x")], [piece("act", '{"query":"b"}', index=1, id="x")]],
+        [A, B],
+    ),
+    "two under one id, in pieces": (
+        [
+            [piece("act", index=0, id="x")],
+            [piece(None, '{"query":"a"}', index=0, id="x")],
+            [piece("act", index=1, id="x")],
+            [piece(None, '{"query":"b"}', index=1, id="x")],
+        ],
+        [A, B],
+    ),
+    "two under one id, no index": (
+        [[piece("act", '{"query":"a"}', id="x")], [piece("wait", '{"reason":"b"}', id="x")]],
+        [A, ("wait", {"reason": "b"})],
+    ),
     "a name in pieces": ([[piece("a", index=0, id="x")], [piece("ct", '{"query":"a"}', index=0)]], [A]),
     "both begun before either goes on": (
         [
