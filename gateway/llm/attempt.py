@@ -27,7 +27,8 @@ _PREFIX = re.compile(r"^.*[.:/]")
 
 
 class Attempt:
-    """`asked` once the provider may have the request; `counted` once it said what it has counted."""
+    """`asked` once the provider may have the request; `counted` once it said what it has counted. `thinks`: it wants
+    its reasoning back with its calls."""
 
     def __init__(self, endpoint: Endpoint, request: Request, clock: Callable[[], float] = time.monotonic) -> None:
         self.endpoint = endpoint
@@ -36,6 +37,7 @@ class Attempt:
         self.assembler = Assembler()
         self._clock, self._began = clock, clock()
         self.asked = False
+        self.thinks = False
         self.counted: Tokens | None = None
 
     def count(self, *, prompt: int, completion: int, cache_read: int = 0, cache_written: int = 0) -> None:
@@ -81,7 +83,7 @@ class Attempt:
         generation = self.assembler.generation(
             usage=self.usage(),
             model=self.endpoint.name,
-            keeps_reasoning="reasoning_content" in OWN_FIELDS.get(self.provider, ()),
+            keeps_reasoning=self.thinks or "reasoning_content" in OWN_FIELDS.get(self.provider, ()),
         )
         names = [tool["function"]["name"] for tool in self.request.tools]
         calls = tuple(msgspec.structs.replace(call, name=meant(call.name, names)) for call in generation.calls)

@@ -10,10 +10,13 @@ import contextlib
 import gc
 import importlib
 import os
+import re
 import socket
 import sys
 from functools import partial
 from types import ModuleType
+
+import msgspec
 
 from gateway.hiding import hide_memory
 from gateway.llm.attempt import Attempt
@@ -21,8 +24,10 @@ from gateway.llm.frames import Answered, Ask, Cancel, Cancelled, Failed, Frame, 
 from gateway.llm.model import Generation, ModelError
 from gateway.llm.prices import price_map, price_of
 from gateway.llm.provider_openai import OpenAIProvider
-from gateway.llm.quirks import provider_of
+from gateway.llm.quirks import own_fields_only, provider_of
 from gateway.llm.refusals import model_error, without_key
+
+_MISSES_REASONING = re.compile(r"reasoning_content.{0,80}(must be passed|missing|required)", re.IGNORECASE)
 
 
 class Helper:
@@ -34,6 +39,7 @@ class Helper:
         self._openai = OpenAIProvider()
         self._litellm: asyncio.Task[ModuleType] | None = None
         self._calls: dict[int, asyncio.Task[Generation]] = {}
+        self._thinking: set[tuple[str, str | None]] = set()  # models that want their reasoning back
 
     async def serve(self) -> None:
         """Until the gateway closes its end; then every call is cancelled, and what it cost is still said."""
@@ -69,6 +75,26 @@ class Helper:
                     self._load_litellm()
 
     async def _generate(self, attempt: Attempt) -> Generation:
+        """What another model left in its answers (signatures, thoughts) this one may refuse, or miss: then it is asked
+        once more, as it wants it."""
+        where = (attempt.endpoint.name, attempt.endpoint.api_base)
+        attempt.thinks = where in self._thinking
+        try:
+            return await self._ask(attempt)
+        except ModelError as error:
+            bare = [own_fields_only(message, "") for message in attempt.request.messages]
+            misses = not attempt.thinks and bool(_MISSES_REASONING.search(str(error)))
+            mends = misses or bare != attempt.request.messages
+            if error.kind != "bad_request" or not mends or attempt.assembler.characters:
+                raise
+        if misses:
+            attempt.thinks = True
+            self._thinking.add(where)
+        else:
+            attempt.request = msgspec.structs.replace(attempt.request, messages=bare)
+        return await self._ask(attempt)
+
+    async def _ask(self, attempt: Attempt) -> Generation:
         if not needs_litellm(attempt.endpoint.name, attempt.endpoint.api_base):
             return await self._openai.generate(attempt)
         provider = await asyncio.shield(self._load_litellm())

@@ -81,7 +81,7 @@ def _arguments(attempt: Attempt) -> dict[str, Any]:
         "model": endpoint.name,
         "api_base": endpoint.api_base,
         "api_key": endpoint.api_key,
-        "messages": for_provider(request.messages, attempt.provider),
+        "messages": for_provider(request.messages, attempt.provider, thinks=attempt.thinks),
         "stream": True,
         "timeout": SILENCE_SECONDS_MAX,
         "num_retries": 0,

@@ -70,7 +70,7 @@ class OpenAIProvider:
         try:
             async with self._session.post(
                 f"{base}/chat/completions",
-                data=msgspec.json.encode(body(endpoint, request)),
+                data=msgspec.json.encode(body(endpoint, request, thinks=attempt.thinks)),
                 headers=_headers(endpoint),
                 proxy=_proxy(base),
             ) as response:
@@ -89,13 +89,13 @@ class OpenAIProvider:
         return attempt.generation()
 
 
-def body(endpoint: Endpoint, request: Request) -> dict[str, Any]:
+def body(endpoint: Endpoint, request: Request, *, thinks: bool = False) -> dict[str, Any]:
     """The request as the wire has it. Fields that are not needed are left out: small servers refuse what they do not
     know."""
     model = endpoint.name.removeprefix("openai/")
     wire: dict[str, Any] = {
         "model": model,
-        "messages": for_provider(request.messages, "openai"),
+        "messages": for_provider(request.messages, "openai", thinks=thinks),
         "stream": True,
         "stream_options": {"include_usage": True},
     }

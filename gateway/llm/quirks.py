@@ -32,9 +32,12 @@ def provider_of(model: str) -> str:
     return "anthropic" if model.startswith("claude") else "openai"
 
 
-def for_provider(messages: list[Message], provider: str) -> list[Message]:
-    """The messages that this provider accepts, in the same order. The given ones are not changed."""
+def for_provider(messages: list[Message], provider: str, *, thinks: bool = False) -> list[Message]:
+    """The messages that this provider accepts, in the same order. The given ones are not changed. `thinks`: it wants
+    its reasoning back with each call, and some with those of other models."""
     mended = [own_fields_only(m, provider) for m in messages]
+    if thinks:
+        mended = [with_reasoning(own, message) for own, message in zip(mended, messages, strict=True)]
     if provider == "openai":
         return mended
     mended = opened(mended)
@@ -56,6 +59,13 @@ def own_fields_only(message: Message, provider: str) -> Message:
     if calls:
         own["tool_calls"] = [{key: value for key, value in c.items() if key in kept} for c in calls]
     return own
+
+
+def with_reasoning(own: Message, message: Message) -> Message:
+    """A space where there was none: it may be missing nowhere, and is refused empty."""
+    if not message.get("tool_calls"):
+        return own
+    return {**own, "reasoning_content": message.get("reasoning_content") or " "}
 
 
 def opened(messages: list[Message]) -> list[Message]:

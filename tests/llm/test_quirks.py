@@ -10,9 +10,10 @@ from gateway.llm.history import healed
 from gateway.llm.model import ModelError, Request
 from gateway.llm.quirks import for_provider, provider_of
 from tests.llm import rules
-from tests.llm.conftest import Make, tool
+from tests.llm.conftest import DIRECT, Make, tool
 from tests.llm.histories import Message, made, result, said, spoiled_history, user, valid_history
 from tests.llm.recorder import Recorder
+from tests.servers.openai import Error, Received, Reply, ScriptedOpenAI, call
 from tests.servers.openai_rules import broken_rule
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -109,3 +110,45 @@ def _holds(name: str, rule: Callable[[Any], None], body: Any) -> None:
         rule(body)
     except AssertionError as broken:
         raise AssertionError(f"{name}: {broken}") from None
+
+
+async def test_what_another_model_left_is_not_sent_to_one_that_refuses_it(make: Make, server: ScriptedOpenAI) -> None:
+    """Two servers of one protocol: one signs its calls, and the other knows no such field."""
+
+    def strict(request: Received) -> Reply | Error:
+        signed = any("extra_content" in call for one in request.messages for call in one.get("tool_calls") or ())
+        return Error(400, "property 'extra_content' is unsupported") if signed else Reply(text="ok")
+
+    server.script(strict)
+    call = {**made(A), "extra_content": {"google": {"thought_signature": "signed"}}}
+    history = [user("go"), {**said(call), "reasoning_content": "hm"}, result(A), user("and?")]
+    assert (await make(DIRECT).generate(Request(messages=history))).text == "ok"
+    assert [len(one.messages) for one in server.requests] == [4, 4]
+    server.script([Error(400, "no such tool")])
+    with pytest.raises(ModelError):
+        await make(DIRECT).generate(Request(messages=[user("go"), said(made(A)), result(A)]))
+    assert len(server.requests) == 3
+
+
+async def test_a_model_that_misses_its_reasoning_gets_it_back(make: Make, server: ScriptedOpenAI) -> None:
+    """With the calls of others too; and it is remembered that it wants it."""
+
+    def thinks(request: Received) -> Reply | Error:
+        calls = [one for one in request.messages if one.get("tool_calls")]
+        if not all(one.get("reasoning_content") for one in calls):
+            return Error(400, "The `reasoning_content` in the thinking mode must be passed back to the API.")
+        return Reply(calls=[call("ping", h="a")], reasoning="hm")
+
+    server.knows.add("reasoning_content")
+    server.script(thinks)
+    model = make("openai/thinks")
+    history = [user("go"), said(made(A)), result(A)]
+    answer = await model.generate(Request(messages=history, tools=TOOLS))
+    assert answer.fields == {"reasoning_content": "hm"}
+    more = [*history, {**said(made(B)), **answer.fields}, result(B)]
+    await model.generate(Request(messages=more, tools=TOOLS))
+    assert len(server.requests) == 3
+    assert [one.get("reasoning_content") for one in server.requests[-1].messages if one.get("tool_calls")] == [
+        " ",
+        "hm",
+    ]

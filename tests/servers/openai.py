@@ -138,6 +138,7 @@ class ScriptedOpenAI:
     def __init__(self, *, api_key: str | None = None, context_tokens: int | None = None) -> None:
         self.requests: list[Received] = []
         self.complaints: list[str] = []
+        self.knows: set[str] = set()  # fields of messages beyond OpenAI's
         self.base_url = ""
         self._api_key = api_key
         self.context_tokens = context_tokens
@@ -201,7 +202,7 @@ class ScriptedOpenAI:
     async def _answer(self, request: web.Request, received: Received) -> web.StreamResponse:
         if self._key_is_wrong(request):
             return refused(Error(401, "Incorrect API key provided: wrong", code="invalid_api_key"))
-        if complaint := broken_rule(received.body):
+        if complaint := broken_rule(received.body, self.knows):
             self.complaints.append(complaint)
             return refused(Error(400, complaint, code="invalid_request_error"))
         if self.context_tokens is not None and len(received.text) // 4 > self.context_tokens:

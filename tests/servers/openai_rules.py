@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Collection
 from typing import Any
 
 TOOL_NAME = r"[a-zA-Z0-9_-]{1,64}"
@@ -14,8 +15,9 @@ def text_of(message: dict[str, Any]) -> str:
     return "\n".join(part.get("text", "") for part in content)
 
 
-def broken_rule(body: dict[str, Any]) -> str | None:
-    """The first of the provider's rules that a request breaks, in its words where known; None if it is fine."""
+def broken_rule(body: dict[str, Any], knows: Collection[str] = ()) -> str | None:
+    """The first of the provider's rules that a request breaks, in its words where known; None if it is fine. `knows`
+    are the fields of messages that this one takes beside OpenAI's."""
     waiting: list[str] = []
     messages = body.get("messages")
     if not messages:
@@ -36,7 +38,7 @@ def broken_rule(body: dict[str, Any]) -> str | None:
             return f"messages[{place}]: role {role!r}"
         elif not text_of(message).strip() and isinstance(message.get("content"), str | None):
             return f"messages[{place}]: empty {role} message"
-        extra = message.keys() - {"role", "content", "name", "tool_calls", "tool_call_id"}
+        extra = message.keys() - {"role", "content", "name", "tool_calls", "tool_call_id", *knows}
         if extra:
             return f"messages[{place}]: additional properties are not allowed: {sorted(extra)}"
     if waiting:
