@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_OPEN = 50  # in a conversation
 FARTHEST = timedelta(days=5 * 365)
 LEAST_ALONE = timedelta(hours=1)  # what is asked for again when it fires may not turn in circles
-LONGEST_SLEEP_SECONDS = 3600.0  # a clock that is set anew is noticed by then
+LONGEST_SLEEP_SECONDS = 30.0  # a clock that is set anew, or a machine that has slept, is noticed by then
 TEXT_SHOWN = 60
 
 

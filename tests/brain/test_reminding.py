@@ -14,7 +14,7 @@ from brain.frozen import LaneFrozen
 from brain.outage import nothing_came
 from brain.prompt import request
 from brain.reading import Read, read
-from brain.reminding import FARTHEST, MAX_OPEN, fire, next_due
+from brain.reminding import FARTHEST, LONGEST_SLEEP_SECONDS, MAX_OPEN, fire, next_due
 from brain.rights import Rights
 from brain.standing import live_state
 from brain.state import LaneState
@@ -57,6 +57,11 @@ def fires(talk: Talk) -> TimerFired:
     assert fire(due, due.until, talk.state) is None
     assert isinstance(taken.event, TimerFired)
     return taken.event
+
+
+def test_a_machine_that_has_slept_is_late_by_seconds() -> None:
+    """The loop's clock stands still meanwhile, so what time it is must be looked at again and again."""
+    assert LONGEST_SLEEP_SECONDS <= 60
 
 
 @pytest.mark.parametrize(
