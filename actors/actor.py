@@ -25,6 +25,7 @@ from actors.words import Happened
 from actors.workshop import Workshop
 from gateway.events import ActionCommand, Ask
 from gateway.journal import Journal, JournalClosed
+from gateway.llm.history import within
 from gateway.llm.model import Message, Usage
 
 
@@ -275,7 +276,7 @@ class Actor:
     async def respond(self, text: str, call: str | None) -> None:
         assert self.state.start is not None
         ended = not self.state.start.persist
-        text = calls.within(text, calls.RESPONSE_BYTES)
+        text = within(text, calls.RESPONSE_BYTES)
         await self.append(Responded(text=text, call=call, ended=ended, at=self.work.now()))
         self.tell_parent()
 

@@ -43,15 +43,6 @@ def shown(text: str) -> str:
     return shortened(text, RESULT_CHARACTERS)
 
 
-def within(text: str, bytes_max: int) -> str:
-    """Shortened until it is no larger where it is stored."""
-    kept, characters = text, min(len(text), bytes_max)
-    while len(encode(kept)) > bytes_max:
-        characters = characters * 3 // 4
-        kept = shortened(text, characters)
-    return kept
-
-
 def words(what: str, text: str) -> str:
     """Raises NotRun when it is more than anybody would say."""
     if (size := len(encode(text))) > WORDS_BYTES:

@@ -6,34 +6,50 @@ import msgspec
 
 from actors import handing
 from actors.bounds import STOP_HERE, means_no
-from actors.calls import RESPONSE_BYTES, close_for_now, interim, within
+from actors.calls import RESPONSE_BYTES, close_for_now, interim
 from actors.entries import Asked, Briefed, Interjected, JobEnded, JobStarted, Paused, Refused, Resumed, Stopped
 from actors.tools import NAMES
 from actors.transcript import with_files
 from actors.words import AskDone
 from gateway.actions import refusal, verb_of
+from gateway.broker.protocol import TooLarge
 from gateway.events import ActionCommand, Answer, Ask, Interject, Pause, Resume, Start, Stop
+from gateway.llm.history import within
 from gateway.llm.model import ModelError, Request
 from gateway.llm.written_calls import written_calls
+from gateway.record import encode
 
 if TYPE_CHECKING:
     from actors.actor import Actor
 
 OUTPUT_TOLD = 400
+BRIEF_BYTES = 240_000  # an entry holds 256 KB: as many notes as fit
+REPORT_BYTES = 120_000
+TOO_LONG = "it is too long to be kept: say it shorter, or put it into a file"
+NEVER_BEGAN = "something in me fails on it, again and again"
 IN_WORDS = "Answer in words alone; no call is run here."
 
 
 async def obey(actor: "Actor", command: ActionCommand, sequence: int) -> None:
-    """Raises nothing of its own: what is not legal is refused in the log."""
-    if why := _illegal(actor, command):
+    """Raises nothing of its own: what is not legal is refused in the log, and so is what no entry can hold."""
+    try:
+        why = _illegal(actor, command)
+        if not why:
+            await _take(actor, command, sequence)
+    except TooLarge:
+        why = TOO_LONG
+    if why:
         nowhere = command.conversation if actor.state.start is None else ""
         verb = verb_of(command)
         await actor.append(Refused(command=command.ref, verb=verb, why=why, through=sequence, conversation=nowhere))
-        return
+
+
+async def _take(actor: "Actor", command: ActionCommand, sequence: int) -> None:
     match command:
         case Start():
             notes = await actor.work.notes(command.by, command.conversation) if command.depth == 0 else ()
             files = await handing.put(actor, command)
+            notes = _newest(notes, BRIEF_BYTES - len(encode([command, files])))
             now = actor.work.now()
             await actor.append(Briefed(start=command, notes=notes, through=sequence, at=now, files=files))
         case Interject():
@@ -66,11 +82,21 @@ async def obey(actor: "Actor", command: ActionCommand, sequence: int) -> None:
             await _answer(actor, command, sequence)
 
 
+def _newest(notes: tuple[str, ...], room: int) -> tuple[str, ...]:
+    """As many as there is room for."""
+    first = len(notes)
+    while first and (room := room - len(encode(notes[first - 1])) - 1) >= 0:
+        first -= 1
+    return notes[first:]
+
+
 def _illegal(actor: "Actor", command: ActionCommand) -> str | None:
     state = actor.state
     verb = verb_of(command)
+    if verb == "start" and state.start is None:
+        return NEVER_BEGAN if state.transcript.ended else None
     if verb == "start":
-        return None if state.start is None else "it has been started already"
+        return "it has been started already"
     if state.start is None:
         return "there is no such action"
     if isinstance(command, Answer) and state.phase in ("running", "paused"):
@@ -188,7 +214,7 @@ def _report(actor: "Actor") -> str:
         parts.append(_open_job(actor, job))
     if state.result:
         parts.append(f"Its last response was: {state.result}")
-    return " ".join(parts)
+    return within(" ".join(parts), REPORT_BYTES)
 
 
 def _open_job(actor: "Actor", job: JobStarted) -> str:

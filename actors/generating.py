@@ -4,13 +4,14 @@ Only a generation is ever cancelled.
 """
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from actors import bounds, calls, compaction
 from actors.entries import Call, Generated, Nudged
 from actors.tools import NAMES
+from gateway.llm.history import within
 from gateway.llm.model import Generation, Message, ModelError, RawCall, Request, Usage, parsed_arguments
 from gateway.llm.written_calls import has_marks, written_calls
 from gateway.record import encode
@@ -27,6 +28,7 @@ what is long into a file."
 HALF_A_CALL = "Part of that was to be a call, and cannot be read; nobody has seen it. Call the tool itself."
 CALLS_MAX = 50
 GENERATED_BYTES = 150_000  # of its calls together; its text beside
+ENTRY_BYTES = 240_000  # of all; what is left is for the provider's own fields
 
 
 class Generating:
@@ -103,12 +105,13 @@ class Generating:
         return generation
 
     async def _record(self, generation: Generation) -> None:
-        actor = self._actor
+        actor, text = self._actor, within(generation.text.strip(), calls.RESPONSE_BYTES)
+        made = self._calls(generation.calls)
         await actor.append(
             Generated(
-                text=calls.within(generation.text.strip(), calls.RESPONSE_BYTES),
-                calls=self._calls(generation.calls),
-                fields=generation.fields,
+                text=text,
+                calls=made,
+                fields=_kept(generation.fields, ENTRY_BYTES - len(encode([text, made]))),
                 model=generation.model,
                 usage=generation.usage,
                 at=actor.work.now(),
@@ -130,9 +133,11 @@ class Generating:
             if len(encode(safe)) > room:
                 safe, refused = "{}", "the arguments are too long; write what is long into a file, piece by piece"
             room -= len(encode(safe))
+            fields = _kept(raw.fields, room)
+            room -= len(encode(fields))
             number = self._actor.transcript.calls_made + len(made)
             name = raw.name[: calls.NAME_CHARACTERS]
-            made.append(Call(id=f"c{number:08d}", name=name, arguments=safe, fields=raw.fields, refused=refused))
+            made.append(Call(id=f"c{number:08d}", name=name, arguments=safe, fields=fields, refused=refused))
         return tuple(made)
 
     async def _bear(self, error: ModelError) -> None:
@@ -147,3 +152,12 @@ class Generating:
         self._failures = 0
         actor.work.operator(f"The action {actor.key} cannot go on. {error.for_operator}")
         await bounds.without_model(actor, error)
+
+
+def _kept(fields: dict[str, Any] | None, room: int) -> dict[str, Any] | None:
+    """As far as an entry holds them: of thoughts as they are told the beginning and the end; others stand whole, or not
+    at all."""
+    if fields is None or len(encode(fields)) <= room:
+        return fields
+    thoughts = fields.get("reasoning_content")
+    return {"reasoning_content": within(thoughts, max(room - 30, 0))} if isinstance(thoughts, str) else None

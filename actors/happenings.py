@@ -20,6 +20,7 @@ from actors.words import (
     WaitOver,
 )
 from gateway.events import Answer
+from gateway.llm.history import within
 
 if TYPE_CHECKING:
     from actors.actor import Actor
@@ -75,7 +76,8 @@ async def _take(actor: "Actor", happening: Happened) -> None:
         case WaitOver(call=call) if call in actor.transcript.open and call in actor.transcript.waits:
             await calls.close_for_now(actor, actor.transcript.open[call])
         case AskDone(ask=ask, text=text) if ask.ref in actor.state.asks:
-            await actor.append(AskAnswered(command=ask.ref, asked=ask.text, text=text))
+            asked = within(ask.text, calls.RESPONSE_BYTES)
+            await actor.append(AskAnswered(command=ask.ref, asked=asked, text=text))
             if actor.parent is not None:
                 actor.parent.child_answered(actor.key, ask.ref, text)
         case SleepWanted():

@@ -12,6 +12,7 @@ from typing import Any
 
 from actors import sleepers
 from actors.actor import Actor
+from actors.calls import RESPONSE_BYTES
 from actors.children import Children
 from actors.entries import ActionEntry, AskAnswered, Failed
 from actors.inbox import Gone
@@ -21,6 +22,7 @@ from actors.workshop import Workshop
 from gateway.broker.protocol import Broker, Deposed
 from gateway.holding import Guard
 from gateway.journal import Journal
+from gateway.llm.history import within
 from gateway.record import Undecodable
 
 log = logging.getLogger(__name__)
@@ -198,7 +200,8 @@ async def _write_the_end(actor: Actor, text: str) -> None:
             await actor.close_call(call, "Not finished.")
         await actor.append(Failed(text=text))
     for ask in list(actor.state.asks.values()):
-        await actor.append(AskAnswered(command=ask.ref, asked=ask.text, text=NO_ANSWER))
+        asked = within(ask.text, RESPONSE_BYTES)
+        await actor.append(AskAnswered(command=ask.ref, asked=asked, text=NO_ANSWER))
         if actor.parent is not None:
             actor.parent.child_answered(actor.key, ask.ref, NO_ANSWER)
 

@@ -85,6 +85,8 @@ class ActionView(msgspec.Struct):
             case ActionEnded(end=end, text=text):
                 self.phase, self.last, self.doing = end, text, ""
                 self.questions.clear()
+            case CommandRefused(verb="start", why=why):
+                self.phase, self.last, self.doing = "failed", why, ""
             case ActionAnswered() | CommandRefused():
                 pass
 

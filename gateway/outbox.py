@@ -15,6 +15,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Protocol
 
+import msgspec
+
 from gateway.addresses import Route
 from gateway.broker.protocol import Broker, Unconfirmed
 from gateway.cards import Card
@@ -37,7 +39,7 @@ from gateway.outbox_state import (
     Room,
     mark_of,
 )
-from gateway.record import Record, decode
+from gateway.record import Record, Undecodable, decode
 
 log = logging.getLogger(__name__)
 
@@ -133,8 +135,12 @@ class Outbox:
         account = self._platform.account
         consumed = Consumed(self._broker)
         async for delivery in self._broker.consume(f"cmd.out.{account}", f"out-{account}"):
-            command: OutboxCommand = decode(delivery.stored.data, OutboxCommand)
-            await self.journal.write(self._queue(command))
+            try:
+                command: OutboxCommand = decode(delivery.stored.data, OutboxCommand)
+            except Undecodable as error:
+                log.error("%s: a stored command cannot be read and is set aside: %s", account, error)  # noqa: TRY400
+            else:
+                await self.journal.write(self._queue(command))
             await acknowledge(delivery.ack)
             await consumed.forget(delivery.stored)
 
@@ -146,7 +152,8 @@ class Outbox:
                 return None
             if isinstance(command, WithdrawSend):
                 return Queued(command=command, withdrew=state.pending(command.send))
-            return Queued(command=command, parts=parts, carried=carried)
+            once = msgspec.structs.replace(command, text="") if parts and isinstance(command, Send) else command
+            return Queued(command=once, parts=parts, carried=carried)
 
         return decide
 

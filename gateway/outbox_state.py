@@ -21,7 +21,8 @@ RETURNABLE_KEPT = 500  # of the mails that were sent last: a mail comes back wit
 
 
 class Queued(Tagged, frozen=True, kw_only=True):
-    """`parts` are fixed here, so that a restart splits nothing differently. `withdrew`: the withdrawal came in time.
+    """`parts` are fixed here, so that a restart splits nothing differently; a message's text stands in them alone.
+    `withdrew`: the withdrawal came in time.
 
     `carried` is how many of the message's files go with each part, in order; none where it is left out.
     """

@@ -1,18 +1,32 @@
-"""Files on their way in, for every medium alike: bounded, stored before the message that they came with, or named with
-the reason why they were not. No platform is known here."""
+"""Messages and files on their way in, for every medium alike: bounded, and files stored before the message that they
+came with, or named with the reason why they were not. No platform is known here."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
+import msgspec
+
+from gateway.events import MessageReceived
 from gateway.files import FILES_MAX, LARGEST_BYTES, Attachment, Keep, attachment, too_large
-from gateway.record import Record
+from gateway.llm.history import within
+from gateway.record import Record, encode
+from mediums.medium import Told
 
 log = logging.getLogger(__name__)
 
+MESSAGE_BYTES = 200_000  # what is made of it must fit an entry of 256 KB as well
 FETCH_SECONDS = 30.0  # of all files of a message: it does not wait longer for them
 AT_ONCE = 4
 NOT_IN_TIME = f"it could not be fetched within {FETCH_SECONDS:.0f} s; please send it again"
+
+
+def bounded(fact: Told) -> Told:
+    """Of a message that no entry could hold what one does: else it came again and again, before all others."""
+    if not isinstance(fact, MessageReceived) or len(encode(fact)) <= MESSAGE_BYTES:
+        return fact
+    bare = msgspec.structs.replace(fact, before="", text="")
+    return msgspec.structs.replace(bare, text=within(fact.text, MESSAGE_BYTES - len(encode(bare))))
 
 
 class NotFetched(Exception):

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from gateway.llm.model import Message, parsed_arguments, tool_call
+from gateway.record import encode
 
 Count = Callable[[Message], int]
 
@@ -140,6 +141,15 @@ def shortened(text: str, chars_max: int, where: str = "") -> str:
     head, tail = kept - kept // 3, kept // 3
     out = f"\n[… {len(text) - kept:,} characters left out{f'; all of it: {where}' if where else ''} …]\n"
     return text[:head] + out + (text[-tail:] if tail else "")
+
+
+def within(text: str, bytes_max: int) -> str:
+    """Shortened until it is no larger where it is stored."""
+    kept, characters = text, min(len(text), bytes_max)
+    while len(encode(kept)) > bytes_max:
+        characters = characters * 3 // 4
+        kept = shortened(text, characters)
+    return kept
 
 
 def fitted(messages: list[Message], budget_tokens: int, count: Count = estimated_tokens) -> list[Message]:

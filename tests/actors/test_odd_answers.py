@@ -135,6 +135,80 @@ async def test_what_is_larger_than_an_entry_stops_nothing(shop):
     assert calls == [1, 50, 0]
 
 
+async def test_thoughts_and_signatures_larger_than_an_entry_stop_nothing(shop):
+    thoughts = {"reasoning_content": "字" * 100_000}
+    signed = RawCall(name="notify", arguments='{"text": "1"}', fields={"extra_content": {"signature": "x" * 300_000}})
+    blocks = {"thinking_blocks": [{"type": "thinking", "thinking": "hm" * 150_000, "signature": "s"}]}
+    answers = [
+        Generation(calls=(call("notify", text="0"),), fields=thoughts),
+        Generation(calls=(signed,), fields=blocks),
+    ]
+    shop.model.on("February", *(lambda request, one=one: one for one in answers), "Done")
+    await shop.start("a1", "Do February")
+    await shop.fact("a1", ActionResponded)
+    first, second, _ = [one for one in await shop.log("a1") if isinstance(one, Generated)]
+    assert 50_000 < len(first.fields["reasoning_content"].encode()) < 250_000
+    assert (second.fields, second.calls[0].fields) == (None, None)
+    assert len(shop.model.asked("February")) == 3
+
+
+async def test_all_the_notes_that_there_may_be_stop_no_work(tmp_path):
+    async def notes(person, conversation):
+        return tuple(f"{n:03d}" + "字" * 497 for n in range(200))
+
+    shop = Shop(tmp_path)
+    shop.notes = notes
+    async with shop:
+        shop.model.on("February", "Done")
+        await shop.start("a1", "Do February")
+        await shop.fact("a1", ActionResponded)
+        (asked,) = shop.model.asked("February")
+        brief = asked.messages[1]["content"]
+        assert [brief.count(f"\n- {n:03d}") for n in (0, 60, 100, 199)] == [0, 1, 1, 1]
+
+
+async def test_words_that_no_entry_holds_are_refused_and_stop_nothing(shop):
+    shop.model.on("February", call("request_clarification", question="Which?"))
+    await shop.start("a1", "Do February")
+    asked = await shop.fact("a1", ClarificationRequested)
+    await shop.answer("a1", asked.question, "字" * 60_000)
+    refused = await shop.fact("a1", CommandRefused)
+    assert (refused.verb, "too long to be kept" in refused.why) == ("answer", True)
+    await shop.ask("a1", "字" * 75_000)
+    await shop.fact("a1", ActionAnswered)
+    shop.model.then("February", "Done")
+    await shop.answer("a1", asked.question, "This one")
+    assert (await shop.fact("a1", ActionResponded)).text == "Done"
+
+
+async def test_a_task_that_cannot_begin_is_refused_once(tmp_path):
+    async def notes(person, conversation):
+        raise RuntimeError
+
+    shop = Shop(tmp_path)
+    shop.notes = notes
+    async with shop:
+        shop.model.on("February", "Done")
+        await shop.start("a1", "Do February")
+        refused = await shop.fact("a1", CommandRefused)
+        assert (refused.verb, "again and again" in refused.why) == ("start", True)
+        await shop.again()
+        shop.notes = notes
+        shop.model.on("March", "Done")
+        await shop.interject("a1", "Hurry")
+        await shop.fact("a1", CommandRefused, 2)
+        assert len(shop.notices) == 1
+
+
+async def test_a_stop_with_many_long_questions_open_stops(shop):
+    asks = "import asyncio\nawait asyncio.gather(*(primitives.request_clarification('字' * 6000) for _ in range(20)))"
+    shop.model.on("February", code(asks))
+    await shop.start("a1", "Do February")
+    await shop.fact("a1", ClarificationRequested, 20)
+    await shop.stop("a1")
+    assert (await shop.fact("a1", ActionEnded)).end == "stopped"
+
+
 async def test_calls_after_the_response_are_not_run(shop):
     shop.model.on("February", [call("respond", text="Done"), call("respond", text="Again"), code("print(1)")], "More")
     await shop.start("a1", "Do February")

@@ -7,7 +7,7 @@ from brain.entries import Speak, Steer, Wait
 from brain.prompt import request
 from brain.quoting import told_apart
 from brain.tools import legal, render, tool_name
-from gateway.events import ActionChanged, ActionEnded, ActionResponded, Ref
+from gateway.events import ActionChanged, ActionEnded, ActionResponded, CommandRefused, Ref
 from gateway.llm.model import Request
 from tests.brain.people import ANA, GUEST, NOON, OWNER, Talk, frame, route
 
@@ -63,6 +63,23 @@ def test_where_several_people_read_the_model_is_told_whom_a_message_is_for() -> 
     talk.says("Bo, is it?", private=False, by_name=False)
     heads = [line.partition("]")[0] for line in str(prompt(talk).messages[-2]["content"]).splitlines()]
     assert [head.rpartition(", ")[2] for head in heads] == ["not to you", "to you", "in your thread"]
+
+
+def test_work_that_was_refused_its_start_is_in_flight_no_more() -> None:
+    talk = Talk()
+    key = talk.starts("booking")
+    talk.hears(
+        CommandRefused(
+            ref=Ref("act", 1, 0),
+            conversation="p-ana",
+            action=key,
+            command=Ref("p-ana", 1, 0),
+            verb="start",
+            why="no room",
+        )
+    )
+    assert talk.state.in_flight() == []
+    assert talk.state.actions[key].last == "no room"
 
 
 def test_the_live_state_names_actions_by_what_they_are_about() -> None:

@@ -143,6 +143,24 @@ async def test_what_was_never_taken_is_answered_by_the_next_start_once(house):
     assert [seen.text for seen in house.mail.seen_by("ana@example.org")] == ["Noted."]
 
 
+async def test_a_mail_that_no_entry_could_hold_is_cut_and_holds_nobody_up(house):
+    """A digest of a list: each of its mails is quoted, and a letter of Chinese takes three bytes."""
+    one = "From: list@example.cn\r\nSubject: one\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" + "字" * 2500
+    digest = "".join(f"--z\r\nContent-Type: message/rfc822\r\n\r\n{one}\r\n" for _ in range(60))
+    head = f"From: ana@example.org\r\nTo: {house.mail.address}\r\nMessage-ID: <d1@example.org>\r\nMIME-Version: 1.0\r\n"
+    ana = house.mail.person("ana@example.org", "Ana")
+    house.model.rule = lambda events: "Second." if "And this?" in events else "First."
+    async with house.open() as app:
+        mail = f"{head}Content-Type: multipart/digest; boundary=z\r\n\r\n{digest}--z--\r\n"
+        house.mail.deliver(ana.received(mail.encode()), ana.address)
+        await house.mail.sees("ana@example.org", "First.")
+        await house.sent(app, 1)
+        ana.sends("And this?", subject="New")
+        await house.mail.sees("ana@example.org", "Second.")
+        await house.sent(app, 2)
+    assert house.notices == []
+
+
 async def test_two_threads_of_one_person_are_answered_each_in_its_own(house):
     ana = house.mail.person("ana@example.org")
     house.model.rule = lambda events: (

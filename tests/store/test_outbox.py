@@ -66,6 +66,26 @@ async def test_a_room_keeps_its_order_through_a_flood(broker):
     assert platform.texts() == ["one", "two", "three"]
 
 
+@pytest.mark.parametrize("text", ["字" * 60_000, "😀" * 50_000, "\x01" * 39_000])
+async def test_a_message_that_just_fits_an_entry_holds_nobody_up(broker, text):
+    platform = FakePlatform()
+    async with desk(broker, platform) as d:
+        await d.send("1", text)
+        await d.send("1", "after")
+        assert {end.outcome for end in (await d.ends(2)).values()} == {"sent"}
+    assert platform.texts() == [text, "after"]
+
+
+async def test_a_command_that_cannot_be_read_holds_nobody_up(broker, caplog):
+    platform = FakePlatform()
+    await broker.append("cmd.out.telegram-1", b'{"type":"SendHologram"}', msg_id="1")
+    async with desk(broker, platform) as d:
+        await d.send("1", "after")
+        await d.ends(1)
+    assert platform.texts() == ["after"]
+    assert "is set aside" in caplog.text
+
+
 async def test_a_withdrawal_ends_a_pause_and_the_room_goes_on_resting(broker):
     platform = FakePlatform()
     platform.script["1"] = [flood(0.4)]
