@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.broker.protocol import Stored
-from gateway.broker.sqlite_file import BUSY_SECONDS, mend
+from gateway.broker.sqlite_file import BUSY_SECONDS, LOG_BYTES, mend
 from gateway.keeping import ViewsFailed
 from gateway.record import Undecodable
 
@@ -147,6 +147,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     if new:
         os.chmod(path, 0o600)
     db.execute("pragma journal_mode=wal")
+    db.execute(f"pragma journal_size_limit={LOG_BYTES}")
     db.execute("pragma synchronous=normal")  # what a power cut takes is fed again
     return db
 

@@ -14,6 +14,7 @@ from typing import Any
 from gateway.broker.protocol import BrokerUnusable
 
 BUSY_SECONDS = 10.0  # another program may hold the file (a backup, a shell): wait that long before giving up
+LOG_BYTES = 8 << 20  # what is left of the log, where somebody's long read has made it grow, once they have read
 SCHEMA_VERSION = 1
 SCHEMA = f"""
 create table if not exists entry(seq integer primary key autoincrement, subject text not null, data blob not null);
@@ -61,6 +62,7 @@ def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connectio
     try:
         db.execute("pragma journal_mode=wal")
         db.execute("pragma synchronous=full")
+        db.execute(f"pragma journal_size_limit={LOG_BYTES}")
     except sqlite3.Error:
         db.close()
         raise

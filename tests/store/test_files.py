@@ -58,6 +58,21 @@ async def test_another_program_that_holds_the_file(tmp_path):
             sqlite_file.opened(tmp_path / "s.db", busy_seconds=0.1)
 
 
+async def test_the_log_that_a_long_read_made_grow_is_small_again(tmp_path):
+    broker = SqliteBroker(tmp_path / "s.db")
+    log, written = tmp_path / "s.db-wal", b"x" * 200_000
+    await broker.append("log.a", b"x", msg_id="")
+    with closing(sqlite3.connect(tmp_path / "s.db")) as reader:
+        reader.execute("begin")
+        reader.execute("select count(*) from entry").fetchone()
+        await asyncio.gather(*(broker.append("log.a", written, msg_id="") for _ in range(100)))
+        assert log.stat().st_size > 2 * sqlite_file.LOG_BYTES
+    for _ in range(30):
+        await broker.append("log.a", written, msg_id="")
+    assert log.stat().st_size <= sqlite_file.LOG_BYTES
+    await broker.close()
+
+
 async def test_a_new_file_and_its_log_are_for_its_owner_alone(tmp_path):
     broker = SqliteBroker(tmp_path / "s.db")
     await broker.append("evt.a", b"1", msg_id="1")
