@@ -7,9 +7,11 @@ from brain.tools import ABOUT, Legal
 from gateway.llm.model import RawCall
 from gateway.llm.written_calls import written_calls
 
+# None goes on over another that begins: a model that repeats itself may open thousands, and close none.
 _FENCED = re.compile(
-    r"```(?:\w+)?\s*[\[{].*?[\]}]\s*```|<(tool_calls?|function_calls)>.*?</\1>|<function=.*?</function>"
-    r"|<invoke .*?</invoke>|```tool_code.*?```|(?:\[TOOL_CALLS\]|<\|(?:python_tag|tool_calls?_)|<｜tool▁call).*",
+    r"```(?:\w+)?\s*[\[{](?:(?!```\w*\s*[\[{]).)*?[\]}]\s*```|<(tool_calls?|function_calls)>(?:(?!<\1>).)*?</\1>"
+    r"|<function=(?:(?!<function=).)*?</function>|<invoke (?:(?!<invoke ).)*?</invoke>|```tool_code.*?```"
+    r"|(?:\[TOOL_CALLS\]|<\|(?:python_tag|tool_calls?_)|<｜tool▁call).*",
     re.DOTALL,
 )
 _STEERING = re.compile(rf"(?:{'|'.join(ABOUT)}|answer_clarification)(?:_\w+__a\d+\w*)?$|(?:act|recall|remind|react)$")

@@ -69,7 +69,7 @@ _RAN = re.compile(r"cell\d+ ended: (ok|error)\b")
 _SAID = re.compile(r"\[(?!(paused|resumed)\])")  # so begins what a person says
 _TASK = re.compile(r"\[task from [^\]\n]*\] (.*?)(?:\n  \[file: |\n\n|\Z)", re.DOTALL)
 _WORDS = re.compile(r"\w+")
-_FENCED = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
+_OPENED = re.compile(r"```(?:json)?\s*(?=\{)")
 
 
 class InText:
@@ -116,9 +116,9 @@ def understood(generation: Generation) -> Generation:
     if (block := _BLOCK.search(text)) is not None:
         arguments = {"code": dedent(block[1].strip("\r\n")).rstrip(), **KEEPS}
         return _calling(generation, CODE, arguments, complete, said=text[: block.start()].strip())
-    fenced = _FENCED.search(text)
+    opened, closed = _OPENED.search(text), text.rfind("```")
     try:
-        value = json.loads(fenced[1] if fenced else text)
+        value = json.loads(text[opened.end() : closed] if opened and opened.end() < closed else text)
         name = value.pop("tool")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return generation

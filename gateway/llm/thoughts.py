@@ -35,7 +35,7 @@ def shown(text: str) -> str:
     nothing opened (some templates open it in the prompt). In code, the marks are text like any other."""
     if "<|channel|>" in text:
         text = _of_channels(text)
-    elif text.startswith("analysis"):
+    elif text.startswith("analysis") and "assistantfinal" in text:
         text = _MARKS_LOST.sub("", text, count=1)
     closing = _CLOSED.search(text)
     if closing and not _OPENED.search(text[: closing.start()]):

@@ -58,7 +58,7 @@ def written_calls(text: str, names: Container[str], *, whole: bool = True) -> tu
             at = found.end()
         elif between := _BETWEEN.match(text, at):
             at = between.end()
-        elif in_python := _in_python(text[at:], names):
+        elif _PYTHON.match(text, at) and (in_python := _in_python(text[at:], names)):
             calls, at = [*calls, *in_python], len(text)
         else:
             try:
@@ -66,9 +66,9 @@ def written_calls(text: str, names: Container[str], *, whole: bool = True) -> tu
             except (ValueError, RecursionError):
                 return ()
             calls += [_call(one, names) for one in _several(value)]
+        if None in calls:
+            return ()
     made = [call for call in calls if call is not None]
-    if len(made) < len(calls):
-        return ()
     return tuple(RawCall(name=call.name, arguments=call.arguments, complete=whole) for call in made)
 
 
@@ -111,7 +111,7 @@ def _made(name: Any, arguments: Any, names: Container[str]) -> RawCall | None:
 
 def _in_python(text: str, names: Container[str]) -> list[RawCall]:
     """`wait(reason="thanks")`, also printed or of a module; nothing else. What stands without a name is left out."""
-    if not _PYTHON.match(text) or not (text := _AFTER.sub("", text)).endswith(")"):
+    if not (text := _AFTER.sub("", text)).endswith(")"):
         return []
     try:
         with warnings.catch_warnings(action="ignore"):

@@ -2,15 +2,17 @@
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import msgspec
 import pytest
 
+from brain.meant import found_in_text
 from gateway.llm.assembly import Assembler, Delta
 from gateway.llm.attempt import ANSWER_SECONDS_MAX, Attempt, meant
-from gateway.llm.client import HelperModel
-from gateway.llm.model import Endpoint, ModelError, Usage, parsed_arguments
+from gateway.llm.in_text import understood
+from gateway.llm.model import Endpoint, Generation, ModelError, Usage, parsed_arguments
 from gateway.llm.provider_openai import OpenAIProvider
 from gateway.llm.thoughts import shown
 from tests.llm.conftest import DIRECT, KEY, Make, asking, tool
@@ -163,10 +165,10 @@ async def test_signs_of_life_alone_are_no_answer(server: ScriptedOpenAI) -> None
     assert failed.value.kind == "stream_cut"
 
 
-async def test_a_model_that_never_stops_is_stopped(model: HelperModel, server: ScriptedOpenAI) -> None:
+async def test_a_model_that_never_stops_is_stopped(make: Make, server: ScriptedOpenAI) -> None:
     server.script([Raw([event({"content": "the " * 10_000})] * 30, stays=True)])
     async with asyncio.timeout(20):
-        answer = await model.generate(asking())
+        answer = await make(DIRECT).generate(asking())
     assert answer.cut
     assert len(answer.text) < 1_100_000
     await server.requests[-1].over.wait()
@@ -299,6 +301,32 @@ async def test_arguments_hold_only_what_every_store_and_wire_can_carry() -> None
 async def test_arguments_that_were_encoded_twice_are_the_arguments() -> None:
     assert parsed_arguments(json.dumps(json.dumps({"query": "a"}))) == ('{"query": "a"}', {"query": "a"})
     assert parsed_arguments(json.dumps('{"query": "a'))[1] is None
+
+
+# --- a model that repeats itself -------------------------------------------------------------------------------------
+
+ENDLESS = [
+    "<tool_call>",
+    "<function=act>",
+    "<invoke name=act>",
+    "```json\n{",
+    "```",
+    '"""',
+    "analysis",
+    "<think>",
+    "[TOOL_CALLS]",
+]
+
+
+@pytest.mark.parametrize("mark", ENDLESS)
+async def test_marks_without_end_are_read_in_no_time(mark: str) -> None:
+    """Each was looked for to the end of the text, once for each that stood before: minutes, for everybody."""
+    text = mark * (200_000 // len(mark))
+    began = time.monotonic()
+    for one in (text, f"Well, {text}", f"<tool_call>{text}"):
+        found_in_text(shown(one), {}, whole=False)
+        understood(Generation(text=one))
+    assert time.monotonic() - began < 15
 
 
 # --- thoughts in other marks -----------------------------------------------------------------------------------------
