@@ -46,6 +46,7 @@ log = logging.getLogger(__name__)
 MAX_ATTEMPTS = 8  # of one part, where the message has no deadline, or its outcome is unknown and it may be repeated
 RETRY_SECONDS, LONGEST_RETRY_SECONDS = 0.5, 60.0
 IN_A_ROW = 3  # who asks for no wait at all, again and again, is not asked without end
+LONG_CHARACTERS = 2_000
 SEND_SECONDS = 120.0  # a medium has bounds of its own; this one is for those that hang all the same
 TOO_LATE = "too late: it could not be delivered in time, and is not sent any more"
 
@@ -140,12 +141,12 @@ class Outbox:
             except Undecodable as error:
                 log.error("%s: a stored command cannot be read and is set aside: %s", account, error)  # noqa: TRY400
             else:
-                await self.journal.write(self._queue(command))
+                await self.journal.write(await self._queue(command))
             await acknowledge(delivery.ack)
             await consumed.forget(delivery.stored)
 
-    def _queue(self, command: OutboxCommand) -> Callable[[OutboxState], Queued | None]:
-        parts, carried = self._parts(command) if isinstance(command, Send) else ((), ())
+    async def _queue(self, command: OutboxCommand) -> Callable[[OutboxState], Queued | None]:
+        parts, carried = await self._split(command) if isinstance(command, Send) else ((), ())
 
         def decide(state: OutboxState) -> Queued | None:
             if state.knows(command):
@@ -156,6 +157,12 @@ class Outbox:
             return Queued(command=once, parts=parts, carried=carried)
 
         return decide
+
+    async def _split(self, send: Send) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """A text of marks that nobody closes takes seconds to be understood: not in the loop, where all wait."""
+        if len(send.text) > LONG_CHARACTERS:
+            return await asyncio.to_thread(self._parts, send)
+        return self._parts(send)
 
     def _parts(self, send: Send) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """The texts, and how many of the files go with each: all with the last, or each as a part after the text."""

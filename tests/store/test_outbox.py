@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import random
+import threading
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -74,6 +75,24 @@ async def test_a_message_that_just_fits_an_entry_holds_nobody_up(broker, text):
         await d.send("1", "after")
         assert {end.outcome for end in (await d.ends(2)).values()} == {"sent"}
     assert platform.texts() == [text, "after"]
+
+
+async def test_a_text_that_takes_long_to_be_split_holds_nobody_up(broker):
+    begun, others, platform = threading.Event(), threading.Event(), FakePlatform()
+    went_on = []
+
+    def split(text):
+        begun.set()
+        went_on.append(others.wait(10))
+        return (text,)
+
+    platform.split = split
+    async with desk(broker, platform) as d:
+        await d.send("1", "**a" * 1000)
+        await eventually(begun.is_set)
+        others.set()
+        await d.ends(1)
+    assert went_on == [True]
 
 
 async def test_a_command_that_cannot_be_read_holds_nobody_up(broker, caplog):
