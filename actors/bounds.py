@@ -37,8 +37,9 @@ def means_no(answer: str) -> bool:
 
 
 def held(actor: "Actor") -> bool:
-    """Whether its budget, or that of one above, is used up and a person has to say what next."""
-    own = any(job.met in ("tokens", "money") for job in actor.transcript.jobs.values() if job.bound)
+    """Whether its budget, or that of one above, is used up, and a person has to say what next, or has said to stop."""
+    asks = any(job.met in ("tokens", "money") for job in actor.transcript.jobs.values() if job.bound)
+    own = asks or bool(actor.transcript.winding_up)
     return own or (actor.parent is not None and actor.parent.held)
 
 

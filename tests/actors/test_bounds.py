@@ -100,12 +100,14 @@ async def test_several_at_once_do_not_exceed_it_further_than_one_alone(tmp_path)
 
 
 async def test_stop_here_stops_the_children_too(tmp_path):
+    """What they spend until then is not asked about again."""
     async with Shop(tmp_path, limits=Limits(max_usd=0.03)) as shop:
         shop.model.on("February", call("act", query="Part 1"), "Done")
         shop.model.on("Part", call("notify", text="step"))
         shop.model.beside = lambda request: "Nothing yet."
         await shop.start("a1", "Do February", persist=False)
         asked = await shop.fact("a1", ClarificationRequested)
+        shop.model.usage = Usage(prompt_tokens=100, completion_tokens=20, usd=1.0)
         await shop.answer("a1", asked.question, "stop here")
         ended = await shop.fact("a1", ActionEnded)
         assert (ended.end, ended.text) == ("succeeded", "Nothing yet.")
