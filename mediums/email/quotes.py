@@ -73,10 +73,11 @@ def _joined(lines: list[str], at: int) -> list[str]:
 
 
 def _is_header_block(lines: list[str], at: int) -> bool:
-    """As Outlook puts it over what it quotes: From, Sent, To, Subject."""
-    following = [line for line in lines[at + 1 : at + 6] if line]
-    first = bool(clients.HEADER_LINE.match(lines[at]))
-    return first and sum(bool(clients.NEXT_HEADER_LINE.match(line)) for line in following) >= 2
+    """As Outlook puts it over what it quotes: From, Sent, To, Subject. People write From, To and Date of journeys."""
+    if not clients.HEADER_LINE.match(lines[at]):
+        return False
+    following = [line for line in lines[at + 1 : at + 6] if clients.NEXT_HEADER_LINE.match(line)]
+    return len(following) >= 3 or (len(following) == 2 and any("@" in line for line in (lines[at], *following)))
 
 
 def _is_marked(line: str) -> bool:

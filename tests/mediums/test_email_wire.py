@@ -1058,6 +1058,7 @@ def test_what_was_not_said_here_before_is_quoted_at_length(headers, length):
         "On Monday I wrote: nothing.\nThat is all.",
         "From: the top of my head\nit is fine",
         "Look at what they wrote on 6.1.2026:\n\nWe are open.\n\nIs it so?",
+        "Hi,\nFrom: Rome\nTo: Oslo\nDate: 6 Jan\nplease book",
         "Name: Ana\nEmail: ana@example.org\nPhone: 12:30\nI want a room.",
         "a -- b\n--\n" + "\n".join(f"line {n}" for n in range(30)),
     ],
