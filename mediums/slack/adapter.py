@@ -243,7 +243,7 @@ class SlackMedium:
 
     async def _whisper(self, press: ControlPressed, text: str) -> None:
         user = press.author.address.user.rpartition("/")[2]
-        await (await self._connected()).whisper(press.route.place, user, text, press.route.thread)
+        await (await self._connected()).whisper(press.route.place, user, markup.escaped(text), press.route.thread)
 
     # --- the connection ----------------------------------------------------------------------------------------------
 

@@ -115,7 +115,7 @@ async def test_a_press_is_an_event_of_who_pressed_where_it_was_pressed(stage):
 
 
 async def test_who_pressed_is_told_why_nothing_came_of_it(stage):
-    medium, why = stage.medium(), "That task has ended already."
+    medium, why = stage.medium(), "The task <!channel> & more has ended already."
     await medium.show_card(stage.route, RUNNING, None)
     async with pressed(stage, medium, "Stop", {"silence": why}) as (_, query):
         if medium.name == "telegram":
