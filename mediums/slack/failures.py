@@ -8,6 +8,7 @@ from gateway.record import Record
 RATE_SECONDS = 30.0  # when Slack does not say how long to wait
 TOKEN_SECONDS = 30.0
 CONNECTING = "apps.connections.open"
+ANSWERING = ("chat.postMessage", "chat.update")
 
 _TOKEN = frozenset({"invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive"})
 _KIND = "not_allowed_token_type"
@@ -137,6 +138,8 @@ def end(failure: Failure) -> SurelyNotSent | Rejected | OutcomeUnknown:
             return SurelyNotSent(why)
         case Unreachable():
             return OutcomeUnknown(f"Slack did not say whether it arrived ({failure.why})")
+        case Refusal(error="missing_scope", method=method) if method not in ANSWERING:
+            return Rejected(why)  # it may have been left out for good: no word waits behind an emoji or a file
         case Refusal() if (seconds := wait_seconds(failure)) is not None:
             return SurelyNotSent(why, seconds)
         case Refusal(error=error) if error in _DECLINED:

@@ -670,6 +670,20 @@ async def test_a_missing_scope_is_not_sent_and_names_it(slack):
         await slack.medium().send(slack.route, "hello", "s/1/0")
 
 
+@pytest.mark.parametrize("scope", ["reactions:write", "files:write", "im:write"])
+async def test_no_word_waits_for_a_scope_that_may_be_left_out(slack, scope):
+    medium, message = slack.medium(), slack.ana.says("done?")
+    slack.server.scopes = slack.server.scopes.replace(scope, "")
+    file, first = Carried(file=attachment("t", ""), data=b"x"), channel_route(slack, slack.ana.chat)
+    tried = {
+        "reactions:write": lambda: medium.react(msgspec.structs.replace(first, reply_to=message["ts"]), "👍", "k/0"),
+        "files:write": lambda: medium.send_files(slack.route, "", [file], "k/0"),
+        "im:write": lambda: medium.send(msgspec.structs.replace(slack.route, place=slack.ana.id), "hello", "k/0"),
+    }
+    with pytest.raises(Rejected, match=f"lacks the scope {scope}"):
+        await tried[scope]()
+
+
 # --- secrets, cost ---------------------------------------------------------------------------------------------------
 
 

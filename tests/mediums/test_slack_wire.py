@@ -451,6 +451,8 @@ def refused(error, method="chat.postMessage", status=200, retry_after=None, **fi
         (refused("invalid_auth"), SurelyNotSent, r"\(invalid_auth\): set mediums.slack.bot_token"),
         (refused("token_revoked"), SurelyNotSent, r"\(token_revoked\): set mediums.slack.bot_token"),
         (refused("missing_scope", needed="chat:write"), SurelyNotSent, "lacks the scope chat:write"),
+        (refused("missing_scope", "reactions.add", needed="reactions:write"), Rejected, "the scope reactions:write"),
+        (refused("missing_scope", "conversations.open", needed="im:write"), Rejected, "the scope im:write"),
         (refused("not_allowed_token_type"), SurelyNotSent, "begins with xoxb-"),
         (refused("service_unavailable"), SurelyNotSent, "service_unavailable"),
         (refused("internal_error"), OutcomeUnknown, "internal_error"),
