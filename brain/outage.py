@@ -2,11 +2,15 @@
 
 from collections.abc import Iterable
 
+import msgspec
+
 from brain.entries import Decision, Speak, Wait
 from brain.parts import Heard
 from brain.turn import Turn
 from gateway.events import ActionEnded, ActionResponded, ClarificationRequested, MessageReceived, TimerFired
+from gateway.llm.history import within
 from gateway.llm.model import ErrorKind, ModelError
+from gateway.record import encode
 
 NOT_SET_UP = (
     "I can't think right now: my model is not set up right. The person who runs me has been told. "
@@ -20,6 +24,7 @@ SET_ASIDE: dict[ErrorKind, str] = {  # asked again unchanged, these would fail a
     "differently?",
     "context_too_long": "That is more than my model can take in at once. Could you send it in smaller pieces?",
 }
+AS_IT_IS_BYTES = 200_000
 NOTHING_CAME = "I have no answer to that: my model returned nothing usable. Could you say it differently?"
 
 
@@ -65,6 +70,9 @@ def as_it_is(turn: Turn) -> tuple[Speak, ...]:
                 spoken.append(Speak(route=route, text=reason))
             case _:
                 pass
+    if len(encode(spoken)) > AS_IT_IS_BYTES:  # a turn's decisions are one entry
+        share = AS_IT_IS_BYTES // len(spoken)
+        spoken = [msgspec.structs.replace(one, text=within(one.text, share)) for one in spoken]
     return tuple(spoken)
 
 

@@ -9,6 +9,7 @@ import pytest
 from brain import joining
 from brain.entries import Act, Speak
 from brain.hearing import OVERHEARD_KEPT
+from brain.outage import nothing_came
 from brain.parts import Heard, Share
 from brain.prompt import request
 from brain.reading import read
@@ -18,6 +19,7 @@ from brain.tools import legal, render
 from brain.turn import Turn
 from brain.turns import MAX_EVENTS, events
 from gateway.broker.protocol import MAX_ENTRY_BYTES
+from gateway.events import ActionResponded, Ref
 from gateway.llm.history import fitted, healed, tokens_of
 from gateway.llm.model import Generation, Message
 from gateway.record import decode, encode
@@ -103,6 +105,18 @@ def test_what_a_conversation_brings_into_another_fits_an_entry() -> None:
     other = Talk("p-other")
     other.state.apply(joined)
     assert "do 29" in str(other.state.overheard)
+
+
+@pytest.mark.parametrize("results", [6, 60])
+def test_results_that_are_passed_on_as_they_are_fit_an_entry(results: int) -> None:
+    talk = Talk()
+    for number, key in enumerate([talk.starts(f"part{n}") for n in range(results)], 1):
+        ref = Ref("act", number, 0)
+        talk.hears(ActionResponded(ref=ref, conversation="p-ana", action=key, text=f"{number} " + "字" * 19_000))
+    made = nothing_came(talk.turn())
+    assert len(encode(made)) < MAX_ENTRY_BYTES - 20_000
+    told = [one.text.partition(" ")[0] for one in made if isinstance(one, Speak)]
+    assert told == [f"{n}" for n in range(1, results + 1)]
 
 
 def test_more_words_than_an_entry_holds_are_refused() -> None:
