@@ -6,16 +6,21 @@ only then do its processes end. Files stay where they are.
 
 import asyncio
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from actors.entries import Closed, Hibernated, Woken
-from actors.sandbox.words import Kept, Restored
+from actors.sandbox.words import Kept, Lost, Name, Restored
 from actors.sandbox.zygote import SandboxFailed
+from gateway.llm.history import within
+from gateway.record import encode
 
 if TYPE_CHECKING:
     from actors.actor import Actor
 
+T = TypeVar("T", Name, Lost)
+
 NAMES_TOLD = 60
+NAMES_BYTES = 100_000  # of what is kept, and as many of what is lost: both stand in one entry
 MACHINE = "the machine that you worked on, which is not there any more"
 MOVED = f"it was kept on {MACHINE}"
 
@@ -38,8 +43,16 @@ async def hibernate(actor: "Actor") -> None:
         kept = saving.result()
     if await actor.drain_commands() or not is_idle(actor):
         return
-    await actor.append(Hibernated(saved=kept.saved, lost=kept.lost))
+    await actor.append(Hibernated(saved=_that_fit(kept.saved), lost=_that_fit(kept.lost)))
     await actor.box.kill()
+
+
+def _that_fit(names: tuple[T, ...]) -> tuple[T, ...]:
+    """As many as there is room for; those beyond are kept or lost all the same."""
+    room, count = NAMES_BYTES, 0
+    while count < len(names) and (room := room - len(encode(names[count])) - 1) >= 0:
+        count += 1
+    return names[:count]
 
 
 async def wake(actor: "Actor") -> None:
@@ -73,7 +86,7 @@ def _told(asleep: Hibernated, restored: Restored, failure: str, *, moved: bool) 
     if lost:
         lines.append(f"Lost: {_some([f'{name} ({why})' for name, why in lost.items()])}.")
     lines.append("What ran in threads or programs beside is gone.)")
-    return "\n".join(lines)
+    return within("\n".join(lines), NAMES_BYTES)
 
 
 def _some(items: list[str]) -> str:

@@ -73,6 +73,21 @@ async def test_it_wakes_after_a_restart_too_and_is_asked_without_waking(shop, tm
     assert "tool: cell2 ended: ok.\n42" in texts(await shop.state("a1"))
 
 
+async def test_more_variables_than_an_entry_can_name_sleep_and_wake_all_the_same(shop):
+    """Some are kept, and some cannot be."""
+    many = "for n in range(6000): globals()[f'figure_{n:05d}_' + 'x' * 150] = n"
+    lost = "for n in range(3000): globals()[f'stream_{n:05d}_' + 'x' * 150] = (one for one in ())"
+    again = code(f"print(figure_05999_{'x' * 150} + 1)", stateful=True)
+    shop.model.on("February", code(f"{many}\n{lost}", stateful=True), "Done", again, "It is 6000")
+    await shop.start("a1", "Do February")
+    await shop.phase("a1", "awaiting_input")
+    shop.clock.advance(hours=12)
+    await shop.phase("a1", "hibernated")
+    await shop.interject("a1", "And the last?")
+    assert (await shop.fact("a1", ActionResponded, 2)).text == "It is 6000"
+    assert "tool: cell2 ended: ok.\n6000" in texts(await shop.phase("a1", "awaiting_input"))
+
+
 async def test_a_word_that_comes_first_keeps_it_awake(shop):
     shop.model.on("February", code("x = 1", stateful=True), "Done", "Still here")
     await shop.start("a1", "Do February")
