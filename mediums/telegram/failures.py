@@ -1,5 +1,6 @@
 """What goes wrong between here and the Bot API, what it means for a message, and the words for it. Pure."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -8,6 +9,8 @@ from gateway.outbox import OutcomeUnknown, Rejected, SurelyNotSent
 from gateway.record import Record
 
 TOKEN_RETRY_SECONDS = 30.0
+
+_WAIT = re.compile(r"retry after (\d{1,6})\b", re.IGNORECASE)
 
 
 class Refusal(Record, frozen=True, kw_only=True):
@@ -46,10 +49,12 @@ def refusal(status: int, body: bytes) -> Refusal:
     try:
         answer: Any = msgspec.json.decode(body)
         parameters = answer.get("parameters") or {}
+        description = str(answer.get("description", ""))
+        said = _WAIT.search(description) if status == 429 else None
         return Refusal(
             status=status,
-            description=str(answer.get("description", "")),
-            retry_after_seconds=parameters.get("retry_after"),
+            description=description,
+            retry_after_seconds=parameters.get("retry_after", float(said[1]) if said else None),
             migrate_to=parameters.get("migrate_to_chat_id"),
         )
     except (msgspec.DecodeError, AttributeError):
@@ -72,8 +77,10 @@ def describe(failure: Failure) -> str:
             return "another program receives this bot's messages (409): stop it, or use another bot"
         case Refusal(status=400 | 403) if any(words in failure.description.lower() for words in _NEVER_WROTE):
             return "a bot cannot write first on Telegram: they have to open its chat there and press Start"
+        case Refusal(status=429) if failure.retry_after_seconds is None:
+            return "Telegram asks to wait, and does not say how long (429)"
         case Refusal(status=429):
-            return f"Telegram asks to wait {failure.retry_after_seconds or 0:g} s (429)"
+            return f"Telegram asks to wait {failure.retry_after_seconds:g} s (429)"
         case _:
             return f"Telegram answered {failure.status}: {failure.description}"
 

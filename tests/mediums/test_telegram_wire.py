@@ -514,11 +514,19 @@ def test_the_end_of_a_send(failure, end):
     assert type(failures.end(failure)) is end
 
 
-def test_tg08_the_wait_is_the_one_that_telegram_states():
-    failure = failures.refusal(429, b'{"ok":false,"description":"Too Many","parameters":{"retry_after":149}}')
-    error = failures.end(failure)
+@pytest.mark.parametrize(
+    ("more", "seconds", "said"),
+    [
+        (b'"description":"Too Many","parameters":{"retry_after":149}', 149, "wait 149 s"),
+        (b'"description":"Too Many Requests: retry after 26"', 26, "wait 26 s"),
+        (b'"description":"Too Many Requests"', None, "does not say how long"),
+    ],
+)
+def test_tg08_the_wait_is_the_one_that_telegram_states(more, seconds, said):
+    error = failures.end(failures.refusal(429, b'{"ok":false,%s}' % more))
     assert isinstance(error, SurelyNotSent)
-    assert error.retry_after_seconds == 149
+    assert error.retry_after_seconds == seconds
+    assert said in str(error)
 
 
 @pytest.mark.parametrize("body", [b"<html>502</html>", b"[]", b"", b"null"])
