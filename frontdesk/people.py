@@ -11,8 +11,10 @@ from gateway import live
 from gateway.addresses import Address
 from gateway.broker.protocol import Broker, Unconfirmed
 from gateway.events import Person
+from gateway.holding import MEND, CannotServe
 from gateway.journal import Follower
 from gateway.people import BOOK
+from gateway.record import Undecodable
 from gateway.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -38,6 +40,7 @@ class Directory:
         return self.contacts.key_of(person.address)
 
     async def follow(self, broker: Broker) -> None:
+        """For ever. Raises CannotServe."""
         book = Follower(broker, BOOK, self.contacts.book, PeopleEntry)
         changed = asyncio.Event()
         unwatch = broker.watch(live.PEOPLE, lambda _: changed.set())
@@ -48,6 +51,8 @@ class Directory:
                     await book.now()
                 except Unconfirmed as error:
                     log.warning("the book of people cannot be read now: %s", error)
+                except Undecodable as error:
+                    raise CannotServe(f"Nobody is known without the book of people. {error}. {MEND}") from error
                 try:
                     async with asyncio.timeout(LOOK_AGAIN_SECONDS):
                         await changed.wait()

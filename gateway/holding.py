@@ -7,13 +7,18 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from gateway.broker.protocol import Broker, BrokerUnusable, Deposed, Lease, Unconfirmed
 from gateway.clock import boot_seconds
+from gateway.record import Undecodable
+
+E = TypeVar("E", bound=BaseException)
 
 log = logging.getLogger(__name__)
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 30.0
 DEPOSED_PAUSE_SECONDS = 1.0
+MEND = "Start the version that wrote it, or restore a backup; until then it is left alone."
 HEALTHY_SECONDS = 60.0  # a round that lasted so long begins the back-off anew
 
 
@@ -112,6 +117,8 @@ async def supervise(broker: Broker, key: str, ttl_seconds: float, work: Role) ->
         deposed = _deposed(error)
         if hopeless:
             log.error("%s cannot be served here, and is tried again in %.1f s: %s", key, pause, hopeless)
+        elif unreadable := _found(error, Undecodable):
+            log.error("%s cannot be opened, and is tried again in %.1f s: %s. %s", key, pause, unreadable, MEND)
         elif deposed:
             log.warning("%s stopped and starts again in %.1f s: %s", key, pause, _why(error))
         else:
@@ -135,6 +142,11 @@ def _why(error: BaseException | None) -> str:
 
 
 def _hopeless(error: BaseException | None) -> CannotServe | BrokerUnusable | None:
+    return _found(error, CannotServe) or _found(error, BrokerUnusable)
+
+
+def _found(error: BaseException | None, kind: type[E]) -> E | None:
+    """In a group too."""
     if isinstance(error, BaseExceptionGroup):
-        return next((found for inner in error.exceptions if (found := _hopeless(inner))), None)
-    return error if isinstance(error, CannotServe | BrokerUnusable) else None
+        return next((found for inner in error.exceptions if (found := _found(inner, kind))), None)
+    return error if isinstance(error, kind) else None

@@ -5,8 +5,11 @@ import logging
 
 import pytest
 
+from frontdesk.people import Directory
 from gateway.broker.protocol import Unconfirmed
 from gateway.holding import CannotServe, supervise
+from gateway.record import Undecodable
+from gateway.settings import Settings
 
 TTL_SECONDS = 1.0
 
@@ -40,6 +43,32 @@ async def test_what_took_over_from_a_frozen_process_tries_again_until_it_can_ser
 async def test_what_cannot_serve_from_the_first_ends_with_the_mend(broker):
     with pytest.raises(CannotServe, match="cannot be listened on"):
         await supervise(broker, "medium-local", TTL_SECONDS, in_use)
+
+
+async def test_a_role_whose_journal_cannot_be_read_says_so_in_a_line_with_the_mend(broker, caplog):
+    tried = asyncio.Event()
+
+    async def opens(guard):
+        if "cannot be opened" in caplog.text:
+            tried.set()
+        raise Undecodable("log.out.local, entry 5: a newer one")
+
+    role = asyncio.create_task(supervise(broker, "medium-local", TTL_SECONDS, opens))
+    async with asyncio.timeout(10):
+        await tried.wait()
+    role.cancel()
+    await asyncio.wait({role})
+    said = next(record for record in caplog.records if record.levelname == "ERROR")
+    assert said.message.startswith("medium-local cannot be opened")
+    assert "log.out.local, entry 5: a newer one. Start the version that wrote it" in said.message
+    assert said.exc_info is None
+
+
+async def test_without_the_book_of_people_it_ends_with_the_mend(broker):
+    await broker.append("log.people.book", b'[1, "n", {"type": "WrittenByANewerVersion"}]', msg_id="newer")
+    with pytest.raises(CannotServe, match=r"log\.people\.book, entry \d+: .*Start the version that wrote it"):
+        async with asyncio.timeout(10):
+            await Directory(Settings()).follow(broker)
 
 
 class Silent:
