@@ -235,10 +235,10 @@ def backup(config: Path | None, file: Path) -> None:
     from gateway.broker.protocol import BrokerUnusable
 
     try:
-        written = upkeep.backup(_settings(config, ()), file)
+        text = upkeep.backup(_settings(config, ()), file)
     except (BrokerUnusable, OSError) as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"Written and checked: {', '.join(map(str, written))}. To restore, see docs/store.md.")
+    click.echo(text)
 
 
 @main.command()

@@ -97,12 +97,13 @@ async def rebuild_with(broker: Broker, file: ViewsFile) -> int:
         await asyncio.to_thread(file.close)
 
 
-def backup(settings: Settings, target: Path) -> list[Path]:
-    """What was written. Raises BrokerUnusable, OSError."""
+def backup(settings: Settings, target: Path) -> str:
+    """What was written, and what is left to do. Raises BrokerUnusable, OSError."""
     store = settings.store.path
     if is_shared(settings):
-        raise BrokerUnusable(_backup_of_streams(settings.broker.url, target, _views(store, target)))
-    return _backup_file(store, target)
+        return _backup_of_streams(settings.broker.url, target, _views(store, target))
+    written = ", ".join(map(str, _backup_file(store, target)))
+    return f"Written and checked: {written}. To restore, see docs/store.md."
 
 
 def _backup_file(store: Path, target: Path) -> list[Path]:
@@ -149,8 +150,9 @@ def _backup_of_streams(url: str, target: Path, written: list[Path]) -> str:
     views_too = f"The views of this machine are copied: {written[0]}. " if written else ""
     return "\n".join(
         [
-            f"{views_too}The journals and blobs are NATS's: copy them with its own tool (https://github.com/nats-io/natscli),",
-            "also while everything runs, in this order, with the server's token in NATS_USER where it asks for one:",
+            f"{views_too}The rest is still to do: the journals and blobs are NATS's,",
+            "copy them with its own tool (https://github.com/nats-io/natscli), also while everything runs, in this order,",
+            "with the server's token in NATS_USER where it asks for one:",
             *backups,
             "To restore: stop all processes, remove those streams (nats stream rm), then",
             *restores,

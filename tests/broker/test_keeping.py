@@ -129,9 +129,7 @@ async def test_rebuild_reads_the_shared_journals_and_not_beside_the_keeper(setti
 
 async def test_a_backup_of_a_shared_broker_says_what_to_do(settings, tmp_path):
     await asyncio.to_thread(views_file(settings.store.path).open)
-    with pytest.raises(BrokerUnusable) as refused:
-        upkeep.backup(settings, tmp_path / "copy.db")
-    said = str(refused.value)
+    said = upkeep.backup(settings, tmp_path / "copy.db")
     for stream in ("frontdesk-log", "frontdesk-cmd", "frontdesk-evt", "OBJ_frontdesk-blobs"):
         assert f"nats --server {settings.broker.url} stream backup {stream} {tmp_path}/copy.db.{stream}" in said
         assert f"stream restore {tmp_path}/copy.db.{stream}" in said
