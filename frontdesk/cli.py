@@ -169,7 +169,7 @@ def search(config: Path | None, text: str, limit: int) -> None:
         lines = upkeep.search(_settings(config, ()).store.path, text, limit)
     except ViewsFailed as error:
         raise click.ClickException(str(error)) from error
-    click.echo("\n".join(lines) or "Nothing was found.")
+    _say("\n".join(lines) or "Nothing was found.")
 
 
 @main.command()
@@ -186,7 +186,7 @@ def costs(config: Path | None, days: int) -> None:
         found = lines(_settings(config, ()), days, datetime.now(UTC).date())
     except ViewsFailed as error:
         raise click.ClickException(str(error)) from error
-    click.echo("\n".join(found) or "Nothing was spent.")
+    _say("\n".join(found) or "Nothing was spent.")
 
 
 @main.command()
@@ -322,9 +322,16 @@ def _settings(config: Path | None, secrets_of: Collection[str] | None = None) ->
         raise click.ClickException(str(error)) from error
 
 
+def _say(text: str) -> None:
+    """What people wrote, or a server said, must not rewrite the terminal of whoever looks."""
+    from mediums.visible import printable
+
+    click.echo(printable(text))
+
+
 def _look(config: Path | None, what: str, about: str) -> None:
     from frontdesk.talk import look_up
 
     text, found = asyncio.run(look_up(_settings(config, PAGE), what, about))
-    click.echo(text)
+    _say(text)
     sys.exit(0 if found else 1)

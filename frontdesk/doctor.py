@@ -23,6 +23,7 @@ from gateway.broker.sqlite_file import StoreUnusable
 from gateway.llm.model import Model, ModelError, Request
 from gateway.record import Record
 from gateway.settings import EmailSettings, Settings
+from mediums.visible import printable
 
 IMPORTS = """
 import importlib
@@ -45,7 +46,7 @@ async def check(settings: Settings, roles: Collection[str] = store.ROLES) -> int
     bad = 0
     async for finding in _findings(settings, roles):
         bad += not finding.well
-        click.echo(f"{'ok  ' if finding.well else 'MEND'}  {finding.part}: {finding.text}")
+        click.echo(printable(f"{'ok  ' if finding.well else 'MEND'}  {finding.part}: {finding.text}"))
     return 1 if bad else 0
 
 

@@ -23,6 +23,11 @@ def visible(text: str) -> str:
     return text if text.isascii() else _UNSEEN.sub(lambda found: found[1] or "", text)
 
 
+def printable(text: str) -> str:
+    """Without the control characters by which a text could rewrite the terminal."""
+    return "".join(one for one in text if one in "\n\t" or not (ord(one) < 32 or 127 <= ord(one) < 160))
+
+
 def as_seen(fact: MessageReceived) -> MessageReceived:
     """With what its reader sees of the words and of the name."""
     author = fact.author

@@ -15,7 +15,8 @@ from gateway.record import Record
 from mediums.local import wire
 from mediums.local.client import Disconnected, Event, LocalClient
 from mediums.local.commands import look_of
-from mediums.local.status import Status, printable
+from mediums.local.status import Status
+from mediums.visible import printable
 
 GRACE_SECONDS, QUIET_SECONDS, PATIENCE_SECONDS = 3.0, 1.5, 600.0
 

@@ -66,8 +66,3 @@ def age(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min"
     return f"{whole // 3600} h {whole % 3600 // 60:02}"
-
-
-def printable(text: str) -> str:
-    """Without the control characters by which a text could rewrite the terminal."""
-    return "".join(one for one in text if one in "\n\t" or not (ord(one) < 32 or 127 <= ord(one) < 160))

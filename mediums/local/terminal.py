@@ -13,7 +13,8 @@ from gateway.clock import Now, utc_now
 from mediums.local import wire
 from mediums.local.client import Event, LocalClient
 from mediums.local.commands import HELP, look_of
-from mediums.local.status import Status, printable
+from mediums.local.status import Status
+from mediums.visible import printable
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples

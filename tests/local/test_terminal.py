@@ -14,8 +14,9 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from gateway.live import ActionShown
 from mediums.local import wire
 from mediums.local.client import AccessDenied, Disconnected, LocalClient
-from mediums.local.status import Status, age, printable
+from mediums.local.status import Status, age
 from mediums.local.terminal import run_terminal
+from mediums.visible import printable
 from tests.local.house import TOKEN
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

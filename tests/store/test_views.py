@@ -122,10 +122,12 @@ async def test_an_outcome_reaches_the_message_and_an_unreadable_entry_stops_noth
 
 
 async def test_the_operator_searches_by_the_command_line(tmp_path, file):
-    file.feed([stored(1, taken("Book Rome", "1"))])
+    file.feed([stored(1, taken("Book \x1b[2JRome\x9b", "1"))])
     (tmp_path / "config.toml").write_text(f'[store]\npath = "{tmp_path}/store.db"\n')
-    asked = lambda *words: CliRunner().invoke(main, ["search", *words, "--config", str(tmp_path / "config.toml")])  # noqa: E731
-    assert "Ana (slack:T1/U7)  [p-ana]\n    Book Rome\n" in asked("rome").output
+    config = str(tmp_path / "config.toml")
+    asked = lambda *words, **how: CliRunner().invoke(main, ["search", *words, "--config", config], **how)  # noqa: E731
+    found = asked("book", color=True).output
+    assert "Ana (slack:T1/U7)  [p-ana]\n    Book [2JRome\n" in found, "no text rewrites the terminal"
     assert asked("paris").output == "Nothing was found.\n"
 
 
