@@ -12,14 +12,13 @@ from frontdesk.people import Directory
 from gateway import live
 from gateway.addresses import journal_key
 from gateway.broker.protocol import Broker
-from gateway.events import MessageReceived
+from gateway.events import PlaceMoved
 from gateway.holding import CannotServe, Guard, Role
 from gateway.journal import publish, store_blob
 from gateway.live import LiveSignal
 from gateway.outbox import CameBack, Outbox
 from gateway.record import decode
 from gateway.settings import IMAP_PORTS, SMTP_PORTS, EmailSettings, Settings, SlackSettings
-from mediums.incoming import bounded
 from mediums.medium import Medium, Told
 from mediums.visible import as_seen
 
@@ -110,8 +109,8 @@ class Accounts:
             if isinstance(fact, CameBack):
                 await outbox.take_back(fact)
             else:
-                seen = as_seen(fact) if isinstance(fact, MessageReceived) else fact
-                await publish(broker, subject, bounded(seen), seen.identity)
+                seen = fact if isinstance(fact, PlaceMoved) else as_seen(fact)
+                await publish(broker, subject, seen, seen.identity)
 
         signals: asyncio.Queue[LiveSignal] = asyncio.Queue(200)
         unwatch = broker.watch(live.subject(medium.account), partial(_offer, signals))

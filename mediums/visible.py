@@ -8,7 +8,7 @@ import re
 
 import msgspec
 
-from gateway.events import MessageReceived, Person
+from gateway.events import MediumFact, MessageReceived, Person
 
 NOTHING = "[a message in which nothing can be seen]"
 
@@ -28,13 +28,13 @@ def printable(text: str) -> str:
     return "".join(one for one in text if one in "\n\t" or not (ord(one) < 32 or 127 <= ord(one) < 160))
 
 
-def as_seen(fact: MessageReceived) -> MessageReceived:
-    """With what its reader sees of the words and of the name."""
+def as_seen(fact: MediumFact) -> MediumFact:
+    """With what is seen of the words, and of the name of who they are from."""
     author = fact.author
     name = visible(author.name).strip() or author.address.user
-    return msgspec.structs.replace(
-        fact,
-        text=(visible(fact.text) or NOTHING) if fact.text else "",
-        before=visible(fact.before),
-        author=author if name == author.name else Person(address=author.address, name=name),
-    )
+    if name != author.name:
+        fact = msgspec.structs.replace(fact, author=Person(address=author.address, name=name))
+    if isinstance(fact, MessageReceived):
+        text = (visible(fact.text) or NOTHING) if fact.text else ""
+        fact = msgspec.structs.replace(fact, text=text, before=visible(fact.before))
+    return fact

@@ -1,8 +1,12 @@
 """What a person sees of a text, and what only a machine would read in it."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from mediums.visible import visible
+from gateway.addresses import Address, Route
+from gateway.events import MessageDeleted, MessageReceived, Person
+from mediums.visible import NOTHING, as_seen, visible
 
 
 def tags(text: str) -> str:
@@ -27,3 +31,16 @@ ENGLAND = "\U0001f3f4" + tags("gbeng") + "\U000e007f"
 )
 def test_what_shows_nothing_is_left_out(text, seen):
     assert visible(text) == seen
+
+
+def test_names_are_shown_as_they_are_seen_with_whatever_they_come():
+    route, at = Route(medium="telegram", account="t", place="7"), datetime(2026, 1, 5, tzinfo=UTC)
+    bo, nobody = (
+        Person(address=Address(medium="telegram", user="7"), name=name) for name in ("B\u202eo" + tags("x"), "\u3164")
+    )
+    said = as_seen(MessageReceived(identity="t/message/7/1/0", route=route, author=bo, text=tags("x"), at=at))
+    assert (said.author.name, said.text) == ("Bo", NOTHING)
+    gone = as_seen(
+        MessageDeleted(identity="d", message="t/message/7/1", route=route, author=nobody, at=at, private=True)
+    )
+    assert gone.author.name == "7"
