@@ -151,7 +151,7 @@ def _backup_of_streams(url: str, target: Path, written: list[Path]) -> str:
     return "\n".join(
         [
             f"{views_too}The rest is still to do: the journals and blobs are NATS's,",
-            "copy them with its own tool (https://github.com/nats-io/natscli), also while everything runs, in this order,",
+            "copy them with its tool (https://github.com/nats-io/natscli), also while everything runs, in this order,",
             "with the server's token in NATS_USER where it asks for one:",
             *backups,
             "To restore: stop all processes, remove those streams (nats stream rm), then",
