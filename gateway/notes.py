@@ -4,6 +4,7 @@ A journal for each person, `log.notes.<key>`, with many writers: each appends on
 when somebody was quicker. The person reads and erases them; what is erased is shown to nobody any more.
 """
 
+import logging
 import uuid
 from collections.abc import Callable
 from datetime import datetime
@@ -11,7 +12,9 @@ from datetime import datetime
 from gateway.broker.protocol import Broker, Stale, Unconfirmed
 from gateway.clock import Now
 from gateway.events import Person
-from gateway.record import Record, Tagged, decode, encode
+from gateway.record import Record, Tagged, Undecodable, decode, encode
+
+log = logging.getLogger(__name__)
 
 NOTES_MAX = 200
 CHARACTERS_MAX = 500
@@ -90,8 +93,12 @@ class Notes:
         notes: dict[int, Note] = {}
         last, nonces, number = 0, set[str](), 0
         for stored in await self._broker.read(self._subject(person)):
-            entry = decode(stored.data, NoteAdded | NoteErased)
             last = stored.sequence
+            try:
+                entry = decode(stored.data, NoteAdded | NoteErased)
+            except Undecodable as error:  # of a newer version, or damaged: the others are there all the same
+                log.warning("a note of %s cannot be read and is passed over: %s", person.name, error)
+                continue
             if entry.nonce in nonces:  # stored twice
                 continue
             nonces.add(entry.nonce)

@@ -41,6 +41,17 @@ async def test_notes_are_listed_and_erased_one_by_one_or_all(notes):
     assert await said(notes, "/notes") == noting.NONE
 
 
+async def test_a_note_that_cannot_be_read_hides_no_other(tmp_path):
+    """A newer version wrote it, or it is damaged: work that is begun with notes goes on."""
+    broker = SqliteBroker(tmp_path / "notes.db")
+    kept = Notes(broker, lambda person: person.name.lower(), lambda: AT)
+    await kept.add(ANA, "one", "february")
+    await broker.append("log.notes.ana", b'{"type":"NotePinned","number":1}', msg_id="")
+    await kept.add(ANA, "two", "march")
+    assert [note.text for note in await kept.of(ANA)] == ["one", "two"]
+    await broker.close()
+
+
 async def test_they_are_not_read_out_where_others_hear_them(notes):
     assert await said(notes, "/notes", in_private=False) == noting.IN_PRIVATE
     assert len(await notes.of(ANA)) == 2
