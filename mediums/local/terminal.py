@@ -92,7 +92,7 @@ class _Terminal:
         self._print_said("terminal", line)
         if line == "/help":
             self._print_note(HELP)
-        elif look:
+        if look:
             self._client.look(*look)
         else:
             self._own.add(self._client.say(line))

@@ -109,6 +109,14 @@ async def test_what_no_gateway_took_is_named_when_one_leaves():
     assert "not sent, no gateway took it: lost words" in screen.plain()
 
 
+async def test_help_names_the_terminals_own_commands_and_asks_for_the_others(home, terminal):
+    keys, screen = terminal
+    keys.send_text("/help\r")
+    await screen.until("/trace [m12] why")
+    await screen.until("Frontdesk")
+    assert [fact.text for fact in home.heard] == ["/help"]
+
+
 async def test_a_wrong_token_is_said_and_not_tried_for_ever(home):
     with create_pipe_input() as keys:
         output = Vt100_Output(io.StringIO(), lambda: Size(rows=30, columns=80), enable_cpr=False)
