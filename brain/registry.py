@@ -31,6 +31,7 @@ TRIES, TRIES_FOR = 5, timedelta(minutes=15)  # wrong codes of one address; beyon
 ADDRESSES_KEPT = 1000
 _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 _CODE = re.compile(rf"\b([{_LETTERS}]{{4}})-([{_LETTERS}]{{4}})\b", re.IGNORECASE)
+_QUOTED = re.compile(r"^\s*>.*$", re.MULTILINE)
 
 
 class Registry:
@@ -87,15 +88,15 @@ class Registry:
         return any(code.by == by and code.until > self._now() for code in self.book.codes.values())
 
     def has_code(self, text: str) -> bool:
-        return _CODE.search(text) is not None
+        return _said(text) is not None
 
     def is_about(self, fact: MediumFact) -> bool:
         """A code was said in it, and taken or refused."""
         return fact.identity in self.book.pairings or fact.identity in self.whys
 
     async def hear(self, message: MessageReceived) -> None:
-        """Before anything else is made of a message: is a code said in it?"""
-        found = _CODE.search(message.text)
+        """Before anything else is made of a message: is a code said in it? One that others can read is void anyhow."""
+        found = _said(message.text) if message.private else _CODE.search(message.text)
         if found is None or message.identity in self.book.pairings:
             return
         digest = _digest(f"{found[1]}-{found[2]}")
@@ -207,6 +208,11 @@ def renamed(said: dict[Address, str], entered: dict[Address, str], book: PeopleS
         if old not in present and not whose and new and new not in entered.values() and book.now(new) == new:
             found.append((new, old))
     return found
+
+
+def _said(text: str) -> re.Match[str] | None:
+    """In their own words: whoever answers the mail with the code has it below, and means something else."""
+    return _CODE.search(_QUOTED.sub("", text))
 
 
 def _digest(code: str) -> str:

@@ -115,6 +115,18 @@ async def test_a_code_that_came_too_late_is_no_message_to_a_model(tmp_path):
         assert serial == "echo The serial number is ABCD-EFGH."
 
 
+@pytest.mark.parametrize("minutes", [0, 16])
+async def test_an_answer_that_quotes_the_code_is_an_answer(tmp_path, minutes):
+    clock = Clock()
+    async with town(tmp_path / "db", echo, unknown="reply", clock=clock) as here:
+        for who in (OWNER, STRANGER):
+            code = await code_for(here, who)
+            clock.passes(minutes=minutes)
+            await here.says(who, f"[you wrote, quoted here:]\n> Say this to me: **{code}**\n\nWhat for?")
+            await here.settled()
+            assert (await here.told(who.user))[-1].startswith("echo [you wrote")
+
+
 @pytest.mark.parametrize(("unknown", "silent"), [("pair", True), ("reply", False)])
 async def test_a_stranger_who_asks_gets_a_code_and_another_if_they_ask_again(tmp_path, unknown, silent):
     async with town(tmp_path / "db", echo, unknown=unknown) as here:
