@@ -19,6 +19,7 @@ from gateway.live import LiveSignal
 from gateway.outbox import CameBack, Outbox
 from gateway.record import decode
 from gateway.settings import IMAP_PORTS, SMTP_PORTS, EmailSettings, Settings, SlackSettings
+from mediums.incoming import bounded
 from mediums.medium import Medium, Told
 from mediums.visible import as_seen
 
@@ -110,7 +111,7 @@ class Accounts:
                 await outbox.take_back(fact)
             else:
                 seen = fact if isinstance(fact, PlaceMoved) else as_seen(fact)
-                await publish(broker, subject, seen, seen.identity)
+                await publish(broker, subject, bounded(seen), seen.identity)
 
         signals: asyncio.Queue[LiveSignal] = asyncio.Queue(200)
         unwatch = broker.watch(live.subject(medium.account), partial(_offer, signals))
