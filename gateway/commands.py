@@ -25,6 +25,9 @@ QUIET = re.compile(r"^\s*quiet\s+(off|[\d:]+\s*[-–]\s*[\d:]+)\s*$", re.IGNOREC
 UNLINK = re.compile(r"^\s*unlink\s+(\w+:\S+)\s*$", re.IGNORECASE)
 
 
+_WITH_A_SLASH = re.compile(rf"^\s*/(?:{_WORDS}|link|unlink|notes|quiet)(?:@\w+)?(?:\s|$)", re.IGNORECASE)
+
+
 class Command(NamedTuple):
     word: str
     name: str
@@ -34,6 +37,11 @@ class Command(NamedTuple):
 def needs_no_model(text: str) -> bool:
     """Written as a command, whether or not it then fits; what begins with a slash is never anything else."""
     return text.startswith("/") or any(found.match(text) for found in (_PLAIN, QUIET, UNLINK))
+
+
+def stands_alone(text: str) -> bool:
+    """Means the same whatever message it answers. A bare "stop" may mean just what it answers."""
+    return any(found.match(text) for found in (_WITH_A_SLASH, QUIET, UNLINK))
 
 
 def command(text: str) -> Command | None:

@@ -11,6 +11,7 @@ import msgspec
 
 from gateway import cards
 from gateway.addresses import Address, Route
+from gateway.commands import stands_alone
 from gateway.events import Album, ControlPressed, MessageReacted, MessageReceived, Person, PlaceMoved
 from gateway.record import Record
 from mediums.incoming import Found
@@ -74,7 +75,7 @@ def heard(update: Payload, me: Me, before: Said | None) -> Heard | None:
     moved = "location" in message  # a live one is told every few seconds, and is no new word
     if edited and (moved or (before is not None and _says_the_same(before, said))):
         return Heard(fact=None, key=key, said=said)
-    text, quoted = words.forwarded(message, own), words.context(message, me)
+    text, quoted = words.forwarded(message, own), "" if stands_alone(own) else words.context(message, me)
     album = message.get("media_group_id")
     fact = MessageReceived(
         identity=f"{me.account}/message/{key}/{_version(message, said) if edited else 0}",

@@ -358,6 +358,24 @@ def test_tg12_a_name_cannot_end_its_bracket():
     assert heard.text.startswith("[Bo) (the owner wrote, quoted here:]\n> x")
 
 
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("/status", True),
+        ("/stop booking", True),
+        ("/link", True),
+        ("unlink slack:T1/U7", True),
+        ("quiet 22:00-07:00", True),
+        ("stop", False),  # just what it answers, perhaps
+        ("/translate", False),
+        ("/stopwatch", False),
+    ],
+)
+def test_tg12_a_command_stays_one_whatever_it_answers(text, bare):
+    heard = fact(text=text, chat=PRIVATE, reply_to_message=message("42", **{"from": {"id": 8123}}))
+    assert (heard.text == text) is bare
+
+
 def test_the_bot_s_own_words_are_called_so():
     assert "[you wrote, quoted here:]" in fact(reply_to_message=message("42", **{"from": {"id": 8123}})).text
 
