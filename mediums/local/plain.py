@@ -19,6 +19,7 @@ from mediums.local.status import Status
 from mediums.visible import printable
 
 GRACE_SECONDS, QUIET_SECONDS, PATIENCE_SECONDS = 3.0, 1.5, 600.0
+BACK_SECONDS = 20.0  # for a gateway that is gone when all was answered
 
 
 class PlainResult(Record, frozen=True, kw_only=True):
@@ -159,9 +160,14 @@ class _Plain:
             if not await self._turn(line, grace_seconds):
                 return self._ledger.result()
         while await self._until(lambda: self._ledger.done):
-            if not await self._anything(quiet_seconds):
+            if not await self._anything(quiet_seconds) and not await self._comes_back():
                 break
         return self._ledger.result()
+
+    async def _comes_back(self) -> bool:
+        """Where the gateway is gone at the end: it may be starting, and have more to say."""
+        status = self._ledger.status
+        return not status.connected and await self._within(BACK_SECONDS, lambda: status.connected)
 
     async def _turn(self, line: str, grace_seconds: float) -> bool:
         """One line and its outcome; false when none came."""

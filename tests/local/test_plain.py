@@ -3,6 +3,7 @@
 import asyncio
 import io
 import socket
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -65,6 +66,27 @@ async def test_at_the_end_it_waits_for_what_is_running(home, client):
     assert not done
     await home.medium.show(ActionsShown(route=wire.route("web"), actions=()))
     assert (await plain).ok
+
+
+async def test_a_gateway_that_starts_again_at_the_end_is_waited_for(tmp_path):
+    first, out, over = AsyncExitStack(), io.StringIO(), asyncio.Event()
+    home = await first.enter_async_context(house(tmp_path / "room.db"))
+    port = int(home.medium.url.rpartition(":")[2])
+
+    async def lines():
+        yield "hello"
+        over.set()
+
+    async with LocalClient(home.medium.url, TOKEN) as client:
+        plain = asyncio.create_task(run_plain(client, lines(), out, quiet_seconds=0.5))
+        await over.wait()
+        await first.aclose()
+        done, _ = await asyncio.wait({plain}, timeout=0.7)
+        assert not done
+        async with house(tmp_path / "room.db", port) as home:
+            await home.medium.send(wire.route("web"), "Which Sarah?", "house/x/0")
+            await plain
+    assert out.getvalue().splitlines()[-2:] == ["· back again", "assistant> Which Sarah?"]
 
 
 async def test_an_open_question_at_the_end_is_not_well(home, client):
