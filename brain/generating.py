@@ -88,8 +88,7 @@ async def generate(
     while True:
         generation = answer
         if frame.by_schema:
-            if (narrower := schema.doubted(answer, request, turn, tools)) is not None:
-                answer = await ask(narrower)
+            answer = await _made_sure(ask, answer, request, turn, tools)
             generation = schema.understood(answer, turn, tools)
         local, last = now.astimezone(frame.zone), mends == MAX_MENDS
         found = read(generation, tools, turn, rights, local, decisions, last=last)
@@ -118,6 +117,17 @@ def _owned_up(turn: Turn, decisions: list[Decision], *, refused: bool) -> tuple[
     if _is_nothing(decisions):
         return outage.nothing_came(turn)
     return outage.not_all(turn, decisions) if refused else ()
+
+
+async def _made_sure(
+    ask: _Asking, answer: Generation, request: Request, turn: Turn, tools: tuple[Legal, ...]
+) -> Generation:
+    """Of the kind first, then of the work."""
+    for first in (True, False):
+        if (narrower := schema.doubted(answer, request, turn, tools, first=first)) is None:
+            break
+        answer = await ask(narrower)
+    return answer
 
 
 async def _first(ask: _Asking, request: Request, turn: Turn, frame: prompt.Frame) -> tuple[Request, Generation]:

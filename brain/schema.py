@@ -6,16 +6,17 @@ only spoil them. Several events in a turn are decided each by itself. Pure.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
 
-from brain.schema_doubt import SURE, chances
-from brain.schema_kinds import KINDS, NOT_SAID, SILENT, TELL
+from brain.schema_doubt import SURE, SURE_OF_KIND, chances
+from brain.schema_kinds import KINDS, NEW_WORK, NOT_SAID, SILENT, TELL
 from brain.schema_words import Item, items, messages, work_names
 from brain.tools import TEXT_OF, Legal
 from brain.turn import Turn
+from brain.working import IDLE
 from gateway.llm.model import Generation, RawCall, Request
 from gateway.record import Record, encode
 
@@ -36,29 +37,34 @@ class Option(Record, frozen=True, kw_only=True):
 
 def request(system: str, turn: Turn, tools: tuple[Legal, ...], day: str, *, sees: bool) -> Request:
     decided = items(turn)
-    schema = _together([{"anyOf": [_shape(one) for one in _options(item, turn, tools)]} for item in decided])
+    schema = _together([_any_of(_options(item, turn, tools)) for item in decided])
     more = [tool for tool in tools if _is_other(tool)]
     return Request(
         messages=messages(system, turn, decided, more, day, sees=sees), response_schema=schema, logprobs=True
     )
 
 
-def doubted(generation: Generation, asked: Request, turn: Turn, tools: tuple[Legal, ...]) -> Request | None:
-    """To ask once more, where the model has named one of several pieces of work and could as well have named another:
-    then it is to ask the person which. None where it was sure, or the server does not tell."""
+def doubted(
+    generation: Generation, asked: Request, turn: Turn, tools: tuple[Legal, ...], *, first: bool
+) -> Request | None:
+    """To ask once more, where the model was not sure; what it was sure of stays. None where nothing is in doubt, or the
+    server does not tell. Of the `first` answer also the kind can be in doubt."""
     decided = items(turn)
     try:
-        values, likely = _values(generation, decided), iter(chances(generation))
-        asking = [
-            _asking(value, next(likely) if "work" in value else 1.0, _options(item, turn, tools))
-            for item, value in zip(decided, values, strict=True)
-        ]
+        values, of_kinds = _values(generation, decided), iter(chances(generation, "kind"))
+        of_works = iter(chances(generation, "work"))
+        instead: list[list[Option]] = []
+        for item, value in zip(decided, values, strict=True):
+            of_kind, of_work = next(of_kinds), next(of_works) if "work" in value else 1.0
+            options = _options(item, turn, tools)
+            other = _other_kinds(value["kind"], of_kind, item, options, turn) if first else []
+            instead.append(other or (_other_work(value, item, options) if of_work < SURE else []))
     except NO_ANSWER:
         return None
-    if not any(asking):
+    if not any(instead):
         return None
-    shapes = [_shape(option) if option else _exactly(value) for option, value in zip(asking, values, strict=True)]
-    return msgspec.structs.replace(asked, response_schema=_together(shapes), logprobs=False)
+    shapes = [_any_of(options) if options else _exactly(value) for options, value in zip(instead, values, strict=True)]
+    return msgspec.structs.replace(asked, response_schema=_together(shapes))
 
 
 def understood(generation: Generation, turn: Turn, tools: tuple[Legal, ...]) -> Generation:
@@ -129,14 +135,48 @@ def _work(tools: Sequence[Legal], turn: Turn) -> dict[str, Legal]:
     return found
 
 
-def _asking(value: dict[str, Any], likely: float, options: Sequence[Option]) -> Option | None:
-    if likely >= SURE or value.get("work") == NOT_SAID:
-        return None
-    return next((one for one in options if one.kind == value["kind"] and NOT_SAID in one.work), None)
+def _other_kinds(kind: str, sure: float, item: Item, options: Sequence[Option], turn: Turn) -> list[Option]:
+    """Where a doubtful answer would leave a message alone, or let work stand still: what else work can be told, which
+    is to stand still only in place of silence. Where new work would be done with a result that is there, the work that
+    has it is told. Among people silence is right in doubt. What has finished is not stopped in doubt."""
+    names = work_names(turn)
+    finished = {names[action.key] for action in turn.in_flight() if action.phase in IDLE}
+    if item.in_thread or sure >= SURE:
+        return []
+    if kind == NEW_WORK and item.points and finished:
+        either = {*finished, NOT_SAID} if len(finished) > 1 else finished
+        return _narrowed([one for one in options if one.kind == "change"], either)
+    if sure >= SURE_OF_KIND.get(kind, 0.0) or (kind == NEW_WORK and not item.named):
+        return []
+    without = ("ask", "stop") if kind == "nothing" else ("ask", "stop", "pause")
+    others = [one for one in options if one.kind not in without]
+    stops = [one for one in options if one.kind == "stop"]
+    return _narrowed(others, {*names.values(), NOT_SAID}) + _narrowed(stops, {*names.values(), NOT_SAID} - finished)
+
+
+def _narrowed(options: Sequence[Option], names: Collection[str]) -> list[Option]:
+    """To this work; without those that are about none."""
+    found = [{name: tool for name, tool in one.work.items() if name in names} for one in options]
+    return [msgspec.structs.replace(one, work=work) for one, work in zip(options, found, strict=True) if work]
+
+
+def _other_work(value: dict[str, Any], item: Item, options: Sequence[Option]) -> list[Option]:
+    """The one that the message names, else to ask which; nothing, where that is what was answered."""
+    kind, work = value["kind"], value["work"]
+    if work in (NOT_SAID, item.named):
+        return []
+    for one in options:
+        if one.kind == kind and item.named in one.work:
+            return _narrowed([one], [item.named])
+    return [one for one in options if one.kind == kind and NOT_SAID in one.work]
 
 
 def _together(shapes: list[dict[str, Any]]) -> dict[str, Any]:
     return shapes[0] if len(shapes) == 1 else _object({str(n): shape for n, shape in enumerate(shapes, 1)})
+
+
+def _any_of(options: Sequence[Option]) -> dict[str, Any]:
+    return {"anyOf": [_shape(one) for one in options]}
 
 
 def _exactly(value: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from gateway.record import Record
 
 NOT_SAID = "not said"
 TELL, SILENT = "tell", "silent"
+NEW_WORK = "new work"
 
 
 class KindOfMessage(Record, frozen=True, kw_only=True):
@@ -25,7 +26,7 @@ KINDS = (
     KindOfMessage(word="nothing", tool="wait", line="nothing is wanted: thanks, ok, praise, a laugh, a goodbye"),
     KindOfMessage(word="others", tool="wait", line="people speak with each other, not with you", in_threads=True),
     KindOfMessage(word="chat", tool="send_message", line="a greeting, or a question about you", speaks=True),
-    KindOfMessage(word="new work", tool="act", line="a task that no work in flight is about"),
+    KindOfMessage(word=NEW_WORK, tool="act", line="a task that no work in flight is about"),
     KindOfMessage(
         word="change",
         tool="interject",

@@ -4,7 +4,9 @@ work in flight, and last what there is to decide.
 Whatever people and workers wrote is indented, so that none of it can look like a line of ours.
 """
 
+import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from brain.entries import Speak
 from brain.parts import Heard
@@ -12,7 +14,7 @@ from brain.quoting import indented, one_line, shortened
 from brain.schema_kinds import examples
 from brain.tools import Legal
 from brain.turn import Turn
-from brain.working import ActionView
+from brain.working import IDLE, ActionView
 from gateway.events import (
     ActionAnswered,
     ActionEnded,
@@ -35,12 +37,18 @@ from gateway.record import Record
 DESK = "Front desk"  # who answers: people may well be called “You”
 EXCHANGES, STRIDE = 8, 8  # of what was said before, between so many and twice as many
 ABOUT_SHOWN, LAST_SHOWN, ENDED_SHOWN = 160, 150, 5
+LONG_WORD = 5  # letters
+POINTING = {"it", "that", "them", "those", "davon", "daraus", "damit", "ça", "cela", "eso", "esos", "ciò"}
+BEFORE_OTHERS = {"is", "was", "does", "did", "if", "whether", "when", "sure", "so"}  # “whether it rains”
+BEFORE_OTHERS |= {"from", "besides", "after", "about", "than"}  # “besides that, …”
+_WORD = re.compile(r"[^\W_]+")
 
 
 class Item(Record, frozen=True, kw_only=True):
     """One thing to decide on: what somebody wrote, with what follows from the same hand at once, or what an action
     `told`; a result, a question or a failure `must_be_told`. `labels` and `questions` are the actions' by name, for
-    tools that serve many; `offered` are its files."""
+    tools that serve many; `offered` are its files. `named` is the only action in flight that it can mean; it
+    `points` where it says “it”, or “that”, of something that is there."""
 
     label: str
     text: str
@@ -51,6 +59,8 @@ class Item(Record, frozen=True, kw_only=True):
     offered: tuple[str, ...] = ()
     labels: dict[str, str] = {}
     questions: dict[str, str] = {}
+    named: str = ""
+    points: bool = False
 
 
 def messages(
@@ -98,6 +108,8 @@ def _item(heard: Heard, text: str, turn: Turn) -> Item:
         offered=_offered(fact, turn),
         labels={name: action.label for name, action in by_name.items()},
         questions={name: question for name, action in by_name.items() for question in action.questions},
+        named=_named(text, turn),
+        points=_points(text),
     )
 
 
@@ -184,6 +196,32 @@ def _said_before(turn: Turn) -> str:
 
 
 # --- the work --------------------------------------------------------------------------------------------------------
+
+
+def _named(text: str, turn: Turn) -> str:
+    """By a word that is of one action alone: of its name, or a longer one of what is known of it. “That” is what one
+    alone has finished."""
+    names = work_names(turn)
+    of = {names[one.key]: _known_by(one) for one in turn.in_flight()}
+    said = _words_of(text, 3)
+    alone = [name for name, words in of.items() for word in words & said if sum(word in o for o in of.values()) == 1]
+    if not alone and _points(text):
+        alone = [names[one.key] for one in turn.in_flight() if one.phase in IDLE]
+    return alone[0] if len({*alone}) == 1 else ""
+
+
+def _points(text: str) -> bool:
+    said = _WORD.findall(text.casefold())
+    return any(word in POINTING and before not in BEFORE_OTHERS for before, word in pairwise(said))
+
+
+def _known_by(action: ActionView) -> set[str]:
+    asked = " ".join(question.text for question in action.questions.values())
+    return _words_of(action.name, 3) | _words_of(f"{action.about} {action.last} {asked}", LONG_WORD)
+
+
+def _words_of(text: str, letters: int) -> set[str]:
+    return {word for word in _WORD.findall(text.casefold()) if len(word) >= letters}
 
 
 def work_names(turn: Turn) -> dict[str, str]:

@@ -39,13 +39,20 @@ class Answers:
 
 
 async def decided(talk: Talk, *answers: Any, likely: dict[str, float] | None = None) -> tuple[Decision, ...]:
+    return (await asked(talk, *answers, likely=likely))[0]
+
+
+async def asked(
+    talk: Talk, *answers: Any, likely: dict[str, float] | None = None
+) -> tuple[tuple[Decision, ...], list[dict[str, list[str]]]]:
+    """What is decided, and what could have been answered each time."""
     turn = talk.turn()
     model = Answers(*(one if isinstance(one, str) else json.dumps(one) for one in answers))
     model.likely = likely or {}
     tools = legal(turn, RIGHTS, turn.askers())
     made = await generate(model, FRAME, turn, tools, NOON, lambda *_: None, RIGHTS, None)  # type: ignore[arg-type]
     assert not model._texts
-    return made.decisions
+    return made.decisions, [kinds(one.response_schema) for one in model.asked if "anyOf" in one.response_schema]
 
 
 def schema(talk: Talk) -> dict[str, Any]:
@@ -125,6 +132,94 @@ async def test_which_of_several_is_asked_where_the_model_could_as_well_have_name
     alone.says("drop it")
     (stop,) = await decided(alone, rome, likely={"rome": 0.5})
     assert isinstance(stop, Steer)
+
+
+@pytest.mark.parametrize("kind", ["nothing", "pause", "unclear"])
+async def test_a_doubtful_silence_or_halt_is_to_be_something_else_that_work_can_be_told(kind: str) -> None:
+    talk = working("rome")
+    talk.says("semicolons between them")
+    doubtful = {"kind": kind, "work": "rome"} if kind == "pause" else {"kind": kind, "text": "What?"}
+    doubtful = {"kind": kind} if kind == "nothing" else doubtful
+    (steer,), could = await asked(talk, doubtful, {"kind": "change", "work": "rome"}, likely={kind: 0.3})
+    assert isinstance(steer, Steer)
+    assert steer.verb == "interject"
+    assert could[1].keys() == {"change", "stop"} | ({"pause"} if kind == "nothing" else set())
+    assert len((await asked(talk, doubtful, likely={kind: 0.6}))[1]) == 1
+
+
+async def test_what_has_finished_is_not_stopped_in_doubt_and_which_is_asked_after_the_kind() -> None:
+    talk = working("rome", "milan")
+    key = next(iter(talk.state.actions))
+    talk.hears(ActionResponded(ref=Ref("act", 1), conversation="p-ana", action=key, text="done"))
+    talk.decides()
+    talk.says("send me the file")
+    change, which = {"kind": "change", "work": "rome"}, {"kind": "change", "work": "not said", "text": "Which one?"}
+    (said,), could = await asked(talk, {"kind": "nothing"}, change, which, likely={"nothing": 0.1, "rome": 0.5})
+    assert isinstance(said, Speak)
+    milan = ["milan", "not said"]
+    assert could[1] == {"change": ["rome", *milan], "pause": ["milan"], "stop": milan}
+
+
+async def test_silence_in_doubt_stays_among_people_and_where_nothing_is_in_flight() -> None:
+    among, alone = working("rome"), Talk()
+    among.says("I agree", BO, private=False, addressed=True, by_name=False)
+    alone.says("I agree")
+    for talk in (among, alone):
+        assert isinstance((await decided(talk, {"kind": "nothing"}, likely={"nothing": 0.3}))[0], Wait)
+
+
+@pytest.mark.parametrize("text", ["plot by region", "the sales, as a chart", "as a chart of that"])
+async def test_of_doubtful_names_the_one_that_the_message_names_is_meant(text: str) -> None:
+    talk = working("sales", "flights")
+    sales, flights = talk.state.actions
+    told = ActionResponded(ref=Ref("act", 1), conversation="p-ana", action=sales, text="Done. Best region: North.")
+    talk.hears(told)
+    talk.decides()
+    talk.says(text)
+    other, named = {"kind": "change", "work": "flights"}, {"kind": "change", "work": "sales"}
+    (steer,), could = await asked(talk, other, named, likely={"flights": 0.6})
+    assert isinstance(steer, Steer)
+    assert steer.action == sales
+    assert could[1] == {"change": ["sales"]}
+    assert len((await asked(talk, named, likely={"sales": 0.6}))[1]) == 1, "that is what it named"
+    (steer,) = await decided(talk, other)
+    assert isinstance(steer, Steer)
+    assert steer.action == flights, "what it is sure of stands"
+
+
+async def test_doubtful_new_work_is_what_it_names() -> None:
+    talk = working("sales", "flights")
+    new, change = {"kind": "new work"}, {"kind": "change", "work": "flights"}
+    talk.says("mail me once the flights are found")
+    (steer,) = await decided(talk, new, change, likely={"new": 0.3})
+    assert isinstance(steer, Steer)
+    talk.decides(Wait(reason="x"))
+    talk.says("compare three phones for me")
+    act, *_ = await decided(talk, new, likely={"new": 0.3})
+    assert isinstance(act, Act)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("make a chart of that", True),
+        ("can you send it to my boss", True),
+        ("look up whether it rains tomorrow", False),
+        ("besides that, find a dentist", False),
+    ],
+)
+async def test_doubtful_new_work_with_a_result_that_is_there_is_the_next_job_of_who_has_it(
+    text: str, told: bool
+) -> None:
+    talk = working("sales", "flights")
+    sales = next(iter(talk.state.actions))
+    talk.hears(ActionResponded(ref=Ref("act", 1), conversation="p-ana", action=sales, text="done"))
+    talk.decides()
+    talk.says(text)
+    answers = [{"kind": "new work"}, {"kind": "change", "work": "sales"}][: 2 if told else 1]
+    (done, *_), could = await asked(talk, *answers, likely={"new": 0.6, "sales": 0.6})
+    assert isinstance(done, Steer if told else Act)
+    assert could[1:] == ([{"change": ["sales"]}] if told else [])
 
 
 async def test_of_several_things_only_the_doubtful_one_is_asked_about() -> None:
