@@ -25,6 +25,11 @@ _NO_CREDIT = re.compile(r"insufficient_quota|insufficient.?balance|credit balanc
 _OF_A_KEY = re.compile(r"invalid.?api.?key|api key not valid|incorrect api key|authentication_error", re.IGNORECASE)
 _OF_A_MODEL = re.compile(r"model.?not.?found|model .{1,80}(does not exist|not found)", re.IGNORECASE)
 _OF_THE_RATE = re.compile(r"rate.?limit|too many requests", re.IGNORECASE)
+# "Please try again in 7m12.5s", "Please retry in 250ms": with no header beside it.
+_WAIT = re.compile(
+    r"try(?: again)? (?:in|after) (?=\d)(?:(\d{1,2})h)?(?:(\d{1,4})m(?!s))?(?:(\d{1,6}(?:\.\d+)?) ?(ms|s))?",
+    re.IGNORECASE,
+)
 _KEYLIKE = re.compile(r"\b(sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9*]{8,}|Bearer \S+")
 
 
@@ -46,7 +51,7 @@ def refusal(
         f"{status or 'in the stream'}: {without_key(endpoint, said) or 'no reason given'}",
         mend="top up the account, or set another {section}.api_key" if out_of_credit else None,
         retryable=kind in RETRYABLE and not out_of_credit,
-        retry_after_seconds=retry_after(headers or {}),
+        retry_after_seconds=retry_after(headers or {}, said if status in (0, 429, 503) else ""),
         usage=usage,
     )
 
@@ -107,10 +112,12 @@ def without_key(endpoint: Endpoint, said: str) -> str:
     return _KEYLIKE.sub("…", text)[:SENTENCE_CHARS_MAX]
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds until it may be asked again, by RFC 9110 10.2.3 (seconds or a date) or OpenAI's `retry-after-ms`; an hour
-    at most, as a wrong one would silence it for ever."""
+def retry_after(headers: Mapping[str, str], said: str = "") -> float | None:
+    """Seconds until it may be asked again, by RFC 9110 10.2.3 (seconds or a date), OpenAI's `retry-after-ms`, or what
+    is said; an hour at most, as a wrong one would silence it for ever."""
     asked = _asked(headers)
+    if asked is None:
+        asked = _in_words(said)
     return None if asked is None else min(asked, RETRY_AFTER_SECONDS_MAX)
 
 
@@ -128,6 +135,14 @@ def _asked(headers: Mapping[str, str]) -> float | None:
     except (ValueError, KeyError, TypeError):
         return None
     return max(0.0, (date - sent).total_seconds())
+
+
+def _in_words(said: str) -> float | None:
+    if (found := _WAIT.search(said)) is None:
+        return None
+    hours, minutes, rest, unit = found.groups()
+    seconds = 3600 * int(hours or 0) + 60 * int(minutes or 0) + float(rest or 0) / (1000 if unit == "ms" else 1)
+    return seconds or None
 
 
 def _is_number(text: str) -> bool:
