@@ -89,6 +89,8 @@ def _pressed(pressed: ControlPressed, state: LaneState, rights: Rights) -> tuple
         return (Wait(reason=NOT_KNOWN),)
     if why := _why_not(pressed, action, rights):
         return (Wait(reason=why),)
+    if pressed.verb == "resume" and action.key in state.resting:
+        return (Wait(reason=_rests([action])),)
     steer = Steer(
         verb=pressed.verb,
         action=action.key,
@@ -134,6 +136,8 @@ def _command(found: Command, by: Person, route: Route, turn: Turn, rights: Right
         return (Speak(route=route, text=_nothing(word, name, turn)),)
     if len(meant) > 1 and (word == "stop" if not name and found.plain else name not in ("", "all")):
         return (Speak(route=route, text=_which(word, meant)),)
+    resting = [a for a in meant if word == "resume" and a.key in turn.state.resting]
+    meant = [a for a in meant if a not in resting]
     steers = [
         Steer(verb=word, action=a.key, by=by, via=route.medium, route=route, view=turn.view(a))  # type: ignore[arg-type]
         for a in meant
@@ -142,7 +146,14 @@ def _command(found: Command, by: Person, route: Route, turn: Turn, rights: Right
         others = [f"{a.name} ({a.by.name})" for a in meant if not rights.same(by.address, a.by.address)]
         return (*steers, Speak(route=route, text=f"Stopping {', '.join(others)}.")) if others else tuple(steers)
     done = {"pause": "Paused", "resume": "Resumed"}[word]
-    return (*steers, Speak(route=route, text=f"{done}: {', '.join(a.name for a in meant)}."))
+    told = [f"{done}: {', '.join(a.name for a in meant)}."] if meant else []
+    told += [_rests(resting)] if resting else []
+    return (*steers, Speak(route=route, text="\n\n".join(told)))
+
+
+def _rests(actions: list[ActionView]) -> str:
+    names = ", ".join(f"“{a.name}”" for a in actions)
+    return f"The budget for today is used up: {names} can't go on now, and will by itself tomorrow."
 
 
 def _nothing(word: str, name: str, turn: Turn) -> str:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from brain import joining
+from brain import controls, joining
 from brain.entries import Decided, Speak, Spent, Steer, Wait
 from brain.parts import Spending
 from brain.purse import Caps, Purse, steers, told
@@ -12,7 +12,7 @@ from gateway.events import ActionChanged, ActionProgressed, FileOffered, Message
 from gateway.files import Attachment
 from gateway.llm.model import Generation, Usage
 from gateway.record import encode
-from tests.brain.people import ANA, BO, NOON, Talk, frame, route
+from tests.brain.people import ANA, BO, NOON, OWNER, Talk, frame, route
 from tests.store import stage as stages
 from tests.store.conftest import eventually
 
@@ -119,6 +119,29 @@ def test_work_of_whoever_is_over_rests_and_goes_on_and_what_a_person_paused_does
     assert [(one.verb, one.action) for one in going_on] == [("resume", key)]
     talk.state.apply(Decided(turn=talk.state.turns + 1, at=NOON, covers=(), decisions=going_on, by="cap"))
     assert talk.state.resting == []
+
+
+def test_who_resumes_what_rests_at_a_cap_is_told_when_it_goes_on() -> None:
+    talk = Talk()
+    report, trip = talk.starts("report", ANA), talk.starts("trip", ANA)
+    for key in (report, trip):
+        talk.hears(ActionChanged(ref=Ref("act", talk.state.turns), conversation="p-ana", action=key, phase="paused"))
+        talk.decides(Steer(verb="pause", action=key, by=ANA))
+    talk.state.resting.append(report)
+    rights = OWNER
+
+    def said(text: str) -> list[object]:
+        talk.says(text)
+        turn = talk.turn()
+        talk.decides(by="control")
+        return list(controls.decisions(turn.heard[-1], turn, rights))
+
+    (rests,) = said("/resume report")
+    assert rests.text.startswith("The budget for today is used up: “report”")
+    resumed, line = said("/resume all")
+    assert (resumed.verb, resumed.action) == ("resume", trip)
+    assert line.text.splitlines()[0] == "Resumed: trip."
+    assert "“report” can't go on now" in line.text
 
 
 def test_what_rests_and_what_was_overheard_goes_on_where_the_conversation_goes() -> None:
