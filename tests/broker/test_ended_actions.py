@@ -25,7 +25,7 @@ async def acting(broker, backend, operator=pytest.fail):
         sharing = Alone(broker) if backend == "sqlite" else Beside(broker, guard.lease, "here")
         await run_actions(broker, guard, "test", sharing, operator)
 
-    role = asyncio.create_task(hold(broker, f"{role_of('here')}{next(refs)}", 10.0, work))
+    role = asyncio.create_task(hold(broker, f"{role_of('here')}{next(refs)}", 10.0, work, asyncio.Event()))
     yield
     role.cancel()
     await asyncio.wait({role})
