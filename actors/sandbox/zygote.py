@@ -96,7 +96,7 @@ class Zygote:
         await asyncio.wait([ended], timeout=seconds)
         if not ended.done():
             return None
-        del self._codes[session]
+        self._codes.pop(session, None)  # somebody else may have waited for it too
         self.connection.send(Heard(session=session))
         return ended.result()
 

@@ -32,7 +32,7 @@ SECRET = "a-secret-of-the-escape-suite"
 DISK_MB, MEMORY_MB, FILES_MAX = 64, 256, 500
 HOST_GROWTH_KB = 50 << 10
 MEASURED = ("flood", "frames")  # what the host itself is at meanwhile: nothing else
-FUZZED, RACES, RACES_WON, RACE_SECONDS = 9, 2_000, 100, 60
+FUZZED, RACES, RACES_WON, RACE_SECONDS = 9, 2_000, 100, 20
 X86 = os.uname().machine == "x86_64"
 GOES_ON_SECONDS, SEEN_SECONDS = 4.0, 40.0  # of bare code that nobody looks at; until the host must have looked
 PATIENCE = 4  # times that of a desk
@@ -229,15 +229,15 @@ async def race(house: House, desk: Desk, code: str) -> bool:
     cell = await desk.begin(code)
     found: list[bytes] = []
     await desk.output(cell, "going")
-    tries = 0
-    async with asyncio.timeout(RACE_SECONDS):
-        while tries < RACES or len(found) < RACES_WON:
-            tries += 1
-            await asyncio.sleep(0)
-            try:
-                found.append(take_out(desk.sandbox.workspace, "race/config.toml"))
-            except Refused:
-                continue
+    tries, until = 0, asyncio.get_running_loop().time() + RACE_SECONDS
+    while (tries < RACES or len(found) < RACES_WON) and asyncio.get_running_loop().time() < until:
+        tries += 1
+        await asyncio.sleep(0)
+        try:
+            found.append(take_out(desk.sandbox.workspace, "race/config.toml"))
+        except Refused:
+            continue
+    assert found, "no race was won: nothing was tried"
     desk.sandbox.interrupt(cell)
     await desk.end(cell)
     return SECRET.encode() in b"".join(found)

@@ -166,7 +166,7 @@ async def test_the_journals_do_not_wait_for_a_view_that_hangs(tmp_path, broker):
             await broker.append("log.lane.a", stamped(1, "n", taken("x", str(n))), msg_id="")
         assert time.perf_counter() - began < 2.2  # of the 2.4 that it hangs
         longest = await stalls(keeper.caught_up())
-    assert longest < 0.25  # less than one note: the loop goes on meanwhile
+    assert longest < 0.29  # less than one note: the loop goes on meanwhile
 
 
 async def stalls(work):
