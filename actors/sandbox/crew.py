@@ -29,6 +29,7 @@ from actors.sandbox.zygote import Setting, Zygote
 CATCH_UP_SECONDS = 1.0
 POST_MORTEM_SECONDS = 1.0
 EMPTY_SECONDS = 0.5
+NAMES = 100_000_000  # of sessions, before the first comes again
 BEATS = 5  # in the time after which silence means that nobody holds it
 
 
@@ -49,6 +50,7 @@ class Crew:
         self._cells, self._calls = cells, calls
         self._zygote: Zygote | None = None
         self._sessions: dict[str, Session] = {}
+        self._made = 0  # the highest number of a session, of any zygote
         self._turn = asyncio.Lock()
         self._going = asyncio.Event()
         self._going.set()
@@ -162,7 +164,7 @@ class Crew:
     async def _started(self) -> Zygote:
         if self._zygote is None:
             await self._kill_recorded()  # one that nobody has attached to
-            self._zygote = await zygotes.spawn(self._folder, self._launch, self._setting, self)
+            self._zygote = await zygotes.spawn(self._folder, self._launch, self._setting, self, self._made)
             await self._take_hold()
         return self._zygote
 
@@ -180,6 +182,7 @@ class Crew:
 
     async def _meet(self, zygote: Zygote, name: str, *, found: bool) -> Session:
         """Raises OSError if it does not listen."""
+        self._made = max(self._made, int(name[1:])) % NAMES
         streams = await connect(self._folder.run, name, zygote.birth.pid)
         self._sessions[name] = session = Session(name, streams, self._cells, self._calls, self._line_ended, found=found)
         return session

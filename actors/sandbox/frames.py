@@ -124,7 +124,8 @@ class Config(Frame, frozen=True, kw_only=True):
 
     Without a host it looks each `look_seconds` whether its folder is still there, and ends if not. `limits` are for it
     and all that it starts. `relay`: the socket of the host's proxy, for which it keeps a door on the loopback. `stubs`
-    are signature and words by dotted name, for `help`. `packages`: folders from which code can import.
+    are signature and words by dotted name, for `help`. `packages`: folders from which code can import. `made` sessions
+    there were before it: their names do not come again, as some of their ends may still be on the way.
     """
 
     run: str
@@ -138,6 +139,7 @@ class Config(Frame, frozen=True, kw_only=True):
     end_seconds: float | None
     stubs: dict[str, tuple[str, str]]
     packages: tuple[str, ...]
+    made: int
 
 
 class Pause(Frame, frozen=True, kw_only=True):

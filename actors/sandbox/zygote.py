@@ -135,8 +135,8 @@ class Zygote:
         self._owner.zygote_ended()
 
 
-async def spawn(folder: Folder, launch: Launch, setting: Setting, owner: Owner) -> Zygote:
-    """A zygote that has greeted. Raises SandboxFailed, with what the program said."""
+async def spawn(folder: Folder, launch: Launch, setting: Setting, owner: Owner, made: int) -> Zygote:
+    """A zygote that has greeted; `made` is as in `Config`. Raises SandboxFailed, with what the program said."""
     folder.prepare()
     ours, theirs = socket.socketpair()
     try:
@@ -147,7 +147,9 @@ async def spawn(folder: Folder, launch: Launch, setting: Setting, owner: Owner) 
         raise
     folder.remember_zygote(birth)
     zygote = Zygote(birth, await asyncio.open_unix_connection(sock=ours), owner)
-    zygote.connection.send(_config(launch, setting))  # now that it is on disk: without this frame it ends by itself
+    zygote.connection.send(
+        _config(launch, setting, made)
+    )  # now that it is on disk: without this frame it ends by itself
     try:
         greeted = await zygote.ready(START_SECONDS)
     except asyncio.CancelledError:  # it is on disk: whoever attaches finds it
@@ -183,7 +185,7 @@ async def _born(folder: Folder, launch: Launch, theirs: socket.socket) -> Birth:
     return birth
 
 
-def _config(launch: Launch, setting: Setting) -> Config:
+def _config(launch: Launch, setting: Setting, made: int) -> Config:
     return Config(
         run=launch.run,
         workspace=launch.workspace,
@@ -196,6 +198,7 @@ def _config(launch: Launch, setting: Setting) -> Config:
         end_seconds=setting.hold.end_seconds,
         stubs=setting.stubs,
         packages=launch.packages,
+        made=made,
     )
 
 

@@ -1,6 +1,8 @@
 """Interrupting, suspending and killing: what runs obeys, whatever it does."""
 
 import asyncio
+import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -238,3 +240,18 @@ async def test_the_zygote_ended_from_inside_loses_its_cells_and_in_a_namespace_c
     ended = await desk.end(await desk.begin(code))
     assert isinstance(ended, CellDone if desk.sandbox.tier == "hardened" else CellLost)
     assert (await desk.run("1")).value == "1"
+
+
+async def test_no_session_of_a_new_zygote_is_called_as_one_of_the_last(desk: Desk) -> None:
+    """The end of that one may still be on its way, and would be taken for the end of this one."""
+    folder = Folder(desk.sandbox.workspace.parent)
+    names: list[str] = []
+    for _ in range(3):
+        await desk.run("1", stateful=True)
+        names += folder.sessions()
+        birth = folder.zygote()
+        assert birth is not None
+        cell = await desk.begin("while True: pass", stateful=True)
+        os.kill(birth.pid, signal.SIGKILL)
+        assert isinstance(await desk.end(cell), CellLost)
+    assert len({*names}) == 3, names

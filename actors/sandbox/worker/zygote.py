@@ -111,7 +111,7 @@ class Zygote:
         self._door = self._listen(DOOR)
         self._sessions: dict[int, str] = {}
         self._ended: dict[str, int] = {}
-        self._count = 0
+        self._count: int = config["made"]
         self._woken, wake = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(wake, False)
