@@ -17,9 +17,7 @@ from gateway.llm.prices import Tokens, usd
 from gateway.llm.quirks import OWN_FIELDS, provider_of
 from gateway.llm.refusals import model_error
 
-ANSWER_CHARACTERS_MAX = (
-    1_000_000  # a model that repeats itself stops by itself nowhere: more than any is allowed to say
-)
+ANSWER_CHARACTERS_MAX = 1_000_000  # more than any is allowed to say: one that repeats itself stops nowhere
 ANSWER_SECONDS_MAX = 1800.0  # the same, for one that is slow
 COUNT_MAX = 1 << 40  # of tokens: what is beyond was not counted
 
