@@ -136,8 +136,8 @@ def _work(tools: Sequence[Legal], turn: Turn) -> dict[str, Legal]:
 
 
 def _other_kinds(kind: str, sure: float, item: Item, options: Sequence[Option], turn: Turn) -> list[Option]:
-    """Where a doubtful answer would leave a message alone, or let work stand still: what else work can be told, which
-    is to stand still only in place of silence. Where new work would be done with a result that is there, the work that
+    """Where a doubtful answer would leave a message alone: what else work can be told, which is to stand still only in
+    place of silence. Where new work would be done with a result that is there, the work that
     has it is told. Among people silence is right in doubt. What has finished is not stopped in doubt."""
     names = work_names(turn)
     finished = {names[action.key] for action in turn.in_flight() if action.phase in IDLE}

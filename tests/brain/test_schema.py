@@ -134,12 +134,11 @@ async def test_which_of_several_is_asked_where_the_model_could_as_well_have_name
     assert isinstance(stop, Steer)
 
 
-@pytest.mark.parametrize("kind", ["nothing", "pause", "unclear"])
-async def test_a_doubtful_silence_or_halt_is_to_be_something_else_that_work_can_be_told(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["nothing", "unclear"])
+async def test_a_doubtful_silence_is_to_be_something_else_that_work_can_be_told(kind: str) -> None:
     talk = working("rome")
     talk.says("semicolons between them")
-    doubtful = {"kind": kind, "work": "rome"} if kind == "pause" else {"kind": kind, "text": "What?"}
-    doubtful = {"kind": kind} if kind == "nothing" else doubtful
+    doubtful = {"kind": kind} if kind == "nothing" else {"kind": kind, "text": "What?"}
     (steer,), could = await asked(talk, doubtful, {"kind": "change", "work": "rome"}, likely={kind: 0.3})
     assert isinstance(steer, Steer)
     assert steer.verb == "interject"
