@@ -33,6 +33,7 @@ from tests.kernel.reading import Reading
 CONVERSATION = "p-ana"
 PACE = Pace(quiet_seconds=0.02, burst_seconds=0.2, turn_seconds=60.0, max_restarts=100, progress_seconds=0.0)
 MOMENT_SECONDS, SHOWN_SECONDS, SETTLE_SECONDS = 1.0, 2.0, 45.0
+POLLS_MAX, SETTLED = 50, 4  # between two readings; readings that say so
 PATIENCE_SECONDS = 10.0  # of the short story: longer than a takeover takes, on a busy machine too
 STOP_SECONDS = 5.0
 POLL_SECONDS = 0.02
@@ -265,16 +266,19 @@ async def _settle(story: Story, raw: SqliteBroker, gate: Gate) -> str:
     """Until nothing is left to do, or the process is dead. What is left, if it does not come to an end.
 
     All that is durable is read only while nothing passes the process's gate: that is most of what a run costs, and what
-    is read one after the other is of one moment only then.
+    is read one after the other is of one moment only then. On a machine so slow that something always passes (what is
+    delivered again, a lease) it is read now and then, and has settled when that was so several times.
     """
-    deadline, passed = time.monotonic() + SETTLE_SECONDS, 0
+    deadline, passed, polls, settled = time.monotonic() + SETTLE_SECONDS, 0, 0, 0
     why = "the person is not done"
     while time.monotonic() < deadline and not gate.dead:
         await asyncio.sleep(POLL_SECONDS)
-        before, passed = passed, sum(gate.counts.values())
-        if passed != before or not story.done or story.platform.confirmed < len(story.platform.pushed):
+        before, passed, polls = passed, sum(gate.counts.values()), polls + 1
+        busy = passed != before and polls < POLLS_MAX
+        if busy or not story.done or story.platform.confirmed < len(story.platform.pushed):
             continue
-        why = (await Reading.of(raw)).unsettled()
-        if not why and passed == sum(gate.counts.values()):
+        why, polls = (await Reading.of(raw)).unsettled(), 0
+        settled = 0 if why else settled + 1
+        if not why and (passed == sum(gate.counts.values()) or settled == SETTLED):
             return ""
     return "" if gate.dead else f"did not settle: {why}"
