@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-GRACE_SECONDS = 3.0  # for what is ending anyway
+GRACE_SECONDS = 20.0  # for what is ending anyway
 POLL_SECONDS = 0.01
 MEMORY, MEMORY_FREE_BYTES = Path("/dev/shm"), 2 << 30
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("gateway", "mediums", "brain", "actors", "frontdesk", "bench")
 LOCKS = ("requirements.lock", "requirements-dev.lock")
@@ -100,7 +102,7 @@ def test_skipped_for_another_reason():
 def test_a_leftover_is_an_error_and_a_want_is_a_failure_on_ci(tmp_path, ci, outcome):
     (tmp_path / "test_rules.py").write_text(RULES)
     (tmp_path / "conftest.py").write_text(
-        (ROOT / "tests/conftest.py").read_text().replace("GRACE_SECONDS = 3.0", "GRACE_SECONDS = 0")
+        (ROOT / "tests/conftest.py").read_text().replace("GRACE_SECONDS = 20.0", "GRACE_SECONDS = 0")
     )
     ended = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", str(tmp_path)],
@@ -108,7 +110,7 @@ def test_a_leftover_is_an_error_and_a_want_is_a_failure_on_ci(tmp_path, ci, outc
         env={"PATH": "/usr/bin:/bin", "CI": ci},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert outcome in ended.stdout

@@ -12,6 +12,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from gateway.logs import NOTICE_SECONDS, NOTICES_KEPT, Notices, OneLine, Scrubber
+from tests.patience import PATIENCE_SECONDS
 
 TELEGRAM = "123456:SYNTHETIC-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 IMAP = "p@ss wörd\\\"'<"
@@ -162,7 +163,7 @@ def test_no_secret_leaves_a_process_by_its_log(level):
         cwd=Path(__file__).parent.parent,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     said = ended.stderr

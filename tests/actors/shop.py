@@ -35,8 +35,8 @@ from gateway.journal import publish, unstamped
 from gateway.llm.model import Generation, ModelError, OnSpent, RawCall, Request, Usage
 from gateway.record import decode
 from tests.actors import rules
+from tests.patience import PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 30.0
 POLL_SECONDS = 0.002
 LEASE_SECONDS = 10.0
 ANA = Person(address=Address(medium="telegram", user="42"), name="Ana")

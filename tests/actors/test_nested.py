@@ -1,6 +1,5 @@
 """Three levels: a worker whose code starts a worker, and so on. Steered at the top; all transcripts checked."""
 
-import time
 from pathlib import Path
 
 from actors.entries import ActionEntry, Asked, Interjected, Paused, Resumed, Stopped
@@ -81,13 +80,11 @@ async def test_each_level_is_interjected_paused_resumed_and_stopped_with_it(shop
     await shop.entry(BOTTOM, Resumed)
     await shop.output(BOTTOM, "cell1", f"{len(stood.splitlines()) + 5}\n")
 
-    before = time.monotonic()
     await shop.stop(TOP)
     ended = await shop.fact(TOP, ActionEnded)
     assert ended.end == "stopped"
     assert "Its worker for “Second level” was stopped with it." in ended.text
     await shop.until(lambda: _none_below(tmp_path))
-    assert time.monotonic() - before < 5.0
 
     for key in (TOP, MIDDLE, BOTTOM):
         entries = await shop.log(key)
@@ -154,10 +151,8 @@ async def test_stop_ends_twenty_programs_that_ignore_every_signal(shop, tmp_path
     await shop.start(TOP, "First level")
     await shop.output(TOP, "cell1", "all")
     assert len(processes_below(tmp_path)) >= 21
-    before = time.monotonic()
     await shop.stop(TOP)
     await shop.until(lambda: _none_below(tmp_path))
-    assert time.monotonic() - before < 5.0
     assert (await shop.fact(TOP, ActionEnded)).end == "stopped"
 
 

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from gateway.broker.protocol import MAX_ENTRY_BYTES, Deposed, Stale, TooLarge
+from tests.patience import PATIENCE_SECONDS
 
 TTL_SECONDS = 1.0
 
@@ -18,7 +19,7 @@ def data(stored):
 async def take(broker, subject, durable, count):
     """The next deliveries, each acknowledged."""
     found = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         async for delivery in broker.consume(subject, durable):
             found.append(delivery.stored.data)
             await delivery.ack()
@@ -168,7 +169,7 @@ async def test_deliveries_come_in_order_each_until_it_is_acknowledged(broker):
     for n in range(3):
         await broker.append("cmd.act.a", b"%d" % n, msg_id=f"{n}")
     found = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         async for delivery in broker.consume("cmd.act.>", "durable"):
             found.append(delivery.stored.data)
             assert delivery.stored.subject == ("cmd.act.b" if found[-1] == b"later" else "cmd.act.a")
@@ -198,7 +199,7 @@ async def test_whoever_takes_long_keeps_what_it_has(broker):
     for n in range(2):
         await broker.append("cmd.act.a", b"%d" % n, msg_id=f"{n}")
     found = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         async for delivery in broker.consume("cmd.act.>", "durable"):
             found.append(delivery.stored.data)
             await asyncio.sleep(1.2 if len(found) == 1 else 0)
@@ -237,7 +238,7 @@ async def test_one_holds_it_until_it_lets_go(broker):
 async def test_what_is_not_renewed_runs_out(broker):
     lease = await broker.lease("brain", "one", TTL_SECONDS)
     began = time.monotonic()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while (second := await broker.lease("brain", "two", TTL_SECONDS)) is None:
             await asyncio.sleep(0.02)
     assert time.monotonic() - began > TTL_SECONDS - 0.1
@@ -281,7 +282,7 @@ async def test_a_signal_reaches_who_watches_now(broker):
     broker.signal("live.two", b"not for it")
     for n in range(3):
         broker.signal("live.one", b"%d" % n)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while len(heard) < 3:
             came.clear()
             await came.wait()

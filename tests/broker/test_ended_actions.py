@@ -12,6 +12,7 @@ from gateway.events import Ask, Interject, Ref, Start, Stop
 from gateway.holding import hold
 from gateway.journal import publish
 from tests.broker.acting import ANA, run_actions, told
+from tests.patience import PATIENCE_SECONDS
 
 REFUSED = "refused ask: what was written down of it cannot be read any more"
 refs = itertools.count(1)
@@ -38,7 +39,7 @@ async def tell(broker, key, kind, **words):
 
 
 async def until(ready):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not (found := await ready()):
             await asyncio.sleep(0.01)
     return found

@@ -19,6 +19,7 @@ from gateway.config import load
 from gateway.journal import Journal, fold_stored, publish
 from gateway.notes import Notes
 from gateway.record import encode
+from tests.patience import PATIENCE_SECONDS
 from tests.store import words
 from tests.store.conftest import GUARD, keeping, running
 from tests.store.stage import said
@@ -90,7 +91,7 @@ async def test_what_nobody_has_taken_yet_comes_without_the_words(broker, tmp_pat
     fact = said("42", f"My secret is {SECRET}, really.", 1)
     await publish(broker, "evt.medium.telegram-1", fact, fact.identity)
     await erase_from(broker, tmp_path / "store.db", ANA)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         delivery = await anext(broker.consume("evt.>", "brain"))
     assert SECRET.encode() not in delivery.stored.data
     assert b"(erased)" in delivery.stored.data
@@ -117,7 +118,7 @@ async def test_roles_that_run_elsewhere_keep_away_meanwhile(store, broker, backe
         async with control.all_away(broker):
             assert await broker.held() == []
             assert len(runs) == 1
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while len(runs) < 2:
                 await asyncio.sleep(0.01)
 

@@ -10,6 +10,7 @@ from gateway.broker.protocol import Unconfirmed
 from gateway.holding import CannotServe, supervise
 from gateway.record import Undecodable
 from gateway.settings import Settings
+from tests.patience import PATIENCE_SECONDS
 
 TTL_SECONDS = 1.0
 
@@ -30,7 +31,7 @@ async def test_what_took_over_from_a_frozen_process_tries_again_until_it_can_ser
         serves.set()
 
     role = asyncio.create_task(supervise(broker, "medium-local", TTL_SECONDS, work))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while "standing by" not in caplog.text:
             await asyncio.sleep(0.01)
         await frozen.release()
@@ -54,7 +55,7 @@ async def test_a_role_whose_journal_cannot_be_read_says_so_in_a_line_with_the_me
         raise Undecodable("log.out.local, entry 5: a newer one")
 
     role = asyncio.create_task(supervise(broker, "medium-local", TTL_SECONDS, opens))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await tried.wait()
     role.cancel()
     await asyncio.wait({role})
@@ -67,7 +68,7 @@ async def test_a_role_whose_journal_cannot_be_read_says_so_in_a_line_with_the_me
 async def test_without_the_book_of_people_it_ends_with_the_mend(broker):
     await broker.append("log.people.book", b'[1, "n", {"type": "WrittenByANewerVersion"}]', msg_id="newer")
     with pytest.raises(CannotServe, match=r"log\.people\.book, entry \d+: .*Start the version that wrote it"):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await Directory(Settings()).follow(broker)
 
 
@@ -92,7 +93,7 @@ async def test_what_keeps_the_broker_from_answering_is_said_and_not_that_another
         serves.set()
 
     role = asyncio.create_task(supervise(Silent(broker, 2), "brain", TTL_SECONDS, work))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await serves.wait()
     role.cancel()
     await asyncio.wait({role})

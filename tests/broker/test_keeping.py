@@ -18,6 +18,7 @@ from gateway.folding import snapshot_part
 from gateway.journal import Journal, fold_stored
 from gateway.keeping import Keeper
 from gateway.record import encode
+from tests.patience import PATIENCE_SECONDS
 from tests.store import words
 from tests.store.conftest import GUARD, running
 
@@ -53,7 +54,7 @@ async def is_compacted(broker):
 
 
 async def until_compacted(broker):
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not await is_compacted(broker):
             await asyncio.sleep(0.01)
 

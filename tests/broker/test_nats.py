@@ -11,6 +11,7 @@ from nats.js.api import DiscardPolicy, StorageType, StreamConfig
 
 from gateway.broker.nats import JetStreamBroker, window_id
 from gateway.broker.protocol import BrokerUnusable, Misfiled, Stale, Unconfirmed
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.nats import PROGRAM, WANTED, NatsServer
 
 prefixes = itertools.count()
@@ -55,7 +56,7 @@ async def two(server, prefix):
 
 async def confirmed(call):
     """As `publish` does it: until it is."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             try:
                 return await call()
@@ -135,7 +136,7 @@ async def test_what_was_acknowledged_outlives_the_server(own_server, own_broker)
 
     consuming = asyncio.create_task(consume())
     await broker.append("cmd.act.a", b"before", msg_id="b")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not taken:  # so it does consume
             await asyncio.sleep(0.01)
     lease = await broker.lease("brain", "one", 30)
@@ -156,7 +157,7 @@ async def test_what_was_acknowledged_outlives_the_server(own_server, own_broker)
     assert [one.data for one in await broker.read("log.lane.a")] == [b"%d" % n for n in range(11)]
     await lease.renew()
     await broker.append("cmd.act.a", b"after", msg_id="c")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while b"after" not in taken:
             await asyncio.sleep(0.01)
     consuming.cancel()
@@ -206,7 +207,7 @@ async def test_a_claim_lasts_as_long_as_its_lease(two):
     assert {key: (claim.lease, claim.alive) for key, claim in (await other.claims()).items()} == {
         "tree": ("actors-a", True)
     }
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while (await other.claims())["tree"].alive:
             await asyncio.sleep(0.02)
     assert await other.claim("tree", theirs)
@@ -231,7 +232,7 @@ async def test_two_processes_share_what_is_outstanding_and_a_slow_one_holds_up_n
     slow = two[0].consume_many("cmd.act.>", "actions")
     stuck = await anext(slow)
     taken = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         async for delivery in two[1].consume_many("cmd.act.>", "actions"):
             taken.append(delivery.stored.data)
             await delivery.ack()
@@ -246,7 +247,7 @@ async def test_what_a_process_had_in_hand_when_it_went_goes_to_another(two):
     gone = two[0].consume("cmd.act.>", "actions")
     assert (await anext(gone)).stored.data == b"1"
     await two[0].close()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         async for delivery in two[1].consume("cmd.act.>", "actions"):
             assert delivery.stored.data == b"1"
             await delivery.ack()
@@ -257,5 +258,5 @@ async def test_a_signal_reaches_the_other_process(two):
     heard: asyncio.Queue[bytes] = asyncio.Queue()
     two[1].watch("live.local", heard.put_nowait)
     two[0].signal("live.local", b"typing")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         assert await heard.get() == b"typing"

@@ -19,6 +19,7 @@ from gateway.holding import supervise
 from gateway.journal import publish
 from gateway.record import decode
 from tests.broker.acting import ANA, run_actions, told
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.nats import WANTED
 
 TREES, DEATHS = 12, 4
@@ -106,7 +107,7 @@ async def test_each_command_is_taken_once_and_in_order_whoever_dies(servers, pre
         living.append(await another())
     await saying
     try:
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not all([await is_done(mine, key) for key in keys]):
                 await asyncio.sleep(0.05)
     finally:

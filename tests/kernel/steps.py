@@ -17,7 +17,7 @@ from tests.kernel.reading import Reading
 from tests.kernel.tree import LANE, POLL_SECONDS, ROOT, Tree, standing
 
 CHILD = f"{ROOT}--child1"
-STEP_SECONDS = 1.0  # a crash may have swallowed what a step waits for
+STEP_SECONDS, SOON_SECONDS = 1.0, 10.0  # of a step: a crash may have swallowed what it waits for
 
 
 class Steps(Tree):
@@ -67,14 +67,14 @@ class Steps(Tree):
         ref = Ref(LANE, len(self.commands) + 1)
         await self._publish(kind(ref=ref, conversation=LANE, action=ROOT, by=ANA, **more))
 
-    async def _when(self, ready: Callable[[Reading], bool]) -> None:
-        end = asyncio.get_running_loop().time() + STEP_SECONDS
+    async def _when(self, ready: Callable[[Reading], bool], seconds: float = STEP_SECONDS) -> None:
+        end = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < end and not ready(await self._read()):
             await asyncio.sleep(POLL_SECONDS)
 
     async def _goes_as_it_should(self) -> None:
         """Soon, and then it stays so."""
-        await self._when(lambda reading: not standing(reading, self.machine))
+        await self._when(lambda reading: not standing(reading, self.machine), SOON_SECONDS)
         self.breaches += standing(await self._read(), self.machine)
 
     async def _read(self) -> Reading:

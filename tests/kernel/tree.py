@@ -25,7 +25,7 @@ from tests.kernel.reading import Reading
 ROOT, LANE = "p-ana-a1", "p-ana"
 COMMANDS, CRASHES = 25, 3
 COMMAND_CHANCE, CRASH_CHANCE, AGAIN_CHANCE = 0.06, 0.004, 0.2
-POLL_SECONDS, QUIET_POLLS, RUN_SECONDS = 0.02, 4, 40.0
+POLL_SECONDS, QUIET_POLLS, RUN_SECONDS = 0.02, 4, 150.0
 DEPTH_MAX = 2
 KINDS = ("interject", "interject", "interject", "answer", "answer", "ask", "pause", "resume")
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)

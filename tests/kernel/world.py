@@ -32,10 +32,10 @@ from tests.kernel.reading import Reading
 
 CONVERSATION = "p-ana"
 PACE = Pace(quiet_seconds=0.02, burst_seconds=0.2, turn_seconds=60.0, max_restarts=100, progress_seconds=0.0)
-MOMENT_SECONDS, SHOWN_SECONDS, SETTLE_SECONDS = 1.0, 2.0, 45.0
+MOMENT_SECONDS, SHOWN_SECONDS, SETTLE_SECONDS = 1.0, 2.0, 100.0
 POLLS_MAX, SETTLED = 50, 4  # between two readings; readings that say so
 PATIENCE_SECONDS = 10.0  # of the short story: longer than a takeover takes, on a busy machine too
-STOP_SECONDS = 5.0
+STOP_SECONDS = 30.0
 POLL_SECONDS = 0.02
 
 

@@ -124,4 +124,4 @@ async def test_fitting_a_long_history_does_not_stall_the_loop() -> None:
     history = [SYSTEM, *(m for n in range(2000) for m in (user("я" * 500), said(text="y" * 500)))]
     started = time.perf_counter()
     fitted(history, 50_000)
-    assert time.perf_counter() - started < 0.25  # some ms; a wide bound for a busy machine
+    assert time.perf_counter() - started < 2.0  # some ms; a wide bound for a busy machine

@@ -16,6 +16,7 @@ from gateway.llm.model import Endpoint, Generation, ModelError, Usage, parsed_ar
 from gateway.llm.provider_openai import OpenAIProvider
 from gateway.llm.thoughts import shown
 from tests.llm.conftest import DIRECT, KEY, Make, asking, tool
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.openai import Error, Raw, Reply, ScriptedOpenAI, call
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -65,7 +66,7 @@ async def test_half_a_surrogate_pair_anywhere_is_no_answer_that_never_comes(
 ) -> None:
     pieces = [b"data: %b\n\n" % json.dumps({"choices": [choice]}).encode() for choice in HALVES[name]]
     server.script([Raw([*pieces, event({}, "stop")])])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         if name == "an error":
             with pytest.raises(ModelError, match=r"half \?"):
                 await make(DIRECT).generate(asking(logprobs=True))
@@ -87,7 +88,7 @@ async def test_half_a_surrogate_pair_anywhere_is_no_answer_that_never_comes(
 async def test_a_count_that_cannot_be_spoils_no_answer(usage: Any, make: Make, server: ScriptedOpenAI) -> None:
     counted = b"data: %b\n\n" % json.dumps({"choices": [], "usage": usage}).encode()
     server.script([Raw([SAID, counted, b"data: [DONE]\n\n"])])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         answer = await make(DIRECT).generate(asking())
     assert (answer.text, answer.usage.estimated) == ("Grüße", True)
 
@@ -159,7 +160,7 @@ async def test_signs_of_life_alone_are_no_answer(server: ScriptedOpenAI) -> None
     attempt = Attempt(Endpoint(name=DIRECT, api_base=server.base_url, api_key=KEY), asking())
     try:
         with pytest.raises(ModelError) as failed:
-            await asyncio.wait_for(provider.generate(attempt), 10)
+            await asyncio.wait_for(provider.generate(attempt), PATIENCE_SECONDS)
     finally:
         await provider.close()
     assert failed.value.kind == "stream_cut"
@@ -167,7 +168,7 @@ async def test_signs_of_life_alone_are_no_answer(server: ScriptedOpenAI) -> None
 
 async def test_a_model_that_never_stops_is_stopped(make: Make, server: ScriptedOpenAI) -> None:
     server.script([Raw([event({"content": "the " * 10_000})] * 30, stays=True)])
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         answer = await make(DIRECT).generate(asking())
     assert answer.cut
     assert len(answer.text) < 1_100_000
@@ -326,7 +327,7 @@ async def test_marks_without_end_are_read_in_no_time(mark: str) -> None:
     for one in (text, f"Well, {text}", f"<tool_call>{text}"):
         found_in_text(shown(one), {}, whole=False)
         understood(Generation(text=one))
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 40  # under one second
 
 
 # --- thoughts in other marks -----------------------------------------------------------------------------------------

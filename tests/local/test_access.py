@@ -13,6 +13,7 @@ from mediums.local.hub import Hub
 from mediums.local.server import MAX_SOCKETS, CannotListen
 from mediums.local.socket import Socket
 from tests.local.house import TOKEN, house
+from tests.patience import PATIENCE_SECONDS
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
@@ -174,7 +175,11 @@ async def test_an_address_in_use_says_which_key_mends_it(tmp_path):
 
 
 async def test_an_open_page_does_not_hold_up_the_end(tmp_path):
-    async with asyncio.timeout(5), house(tmp_path / "room.db") as home, aiohttp.ClientSession(home.medium.url) as http:
+    async with (
+        asyncio.timeout(PATIENCE_SECONDS),
+        house(tmp_path / "room.db") as home,
+        aiohttp.ClientSession(home.medium.url) as http,
+    ):
         ws = await http.ws_connect("/socket", headers=BEARER)
         await ws.send_str('{"type": "hello"}')
         await ws.receive()

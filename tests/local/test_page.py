@@ -10,6 +10,7 @@ from gateway.live import ActionShown, ActionsShown, QuestionShown, Typing
 from mediums.local import wire
 from mediums.local.client import LocalClient
 from tests.local.house import TOKEN
+from tests.patience import PATIENCE_SECONDS
 
 HOSTILE = """<script>window.pwned = 1</script>
 
@@ -222,6 +223,6 @@ async def test_a_page_that_is_scrolled_up_stays_there_and_says_that_there_is_mor
         await home.medium.send(wire.route("web"), "line\n\n" * 4, f"lane/{number}/0/0")
     await expect(page.locator(".post")).to_have_count(12)
     await page.evaluate("document.getElementById('stream').scrollTop = 0")
-    await asyncio.wait_for(home.medium.send(wire.route("web"), "the newest", "lane/99/0/0"), 5)
+    await asyncio.wait_for(home.medium.send(wire.route("web"), "the newest", "lane/99/0/0"), PATIENCE_SECONDS)
     await page.locator("#newer").click()
     await expect(words(page, "assistant").last).to_be_in_viewport()

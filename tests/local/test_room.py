@@ -7,12 +7,13 @@ from gateway.live import ActionShown, ActionsShown, Typing
 from mediums.local import wire
 from mediums.local.client import Disconnected, LocalClient
 from tests.local.house import TOKEN, house
+from tests.patience import PATIENCE_SECONDS
 
 
 async def until(client, wanted):
     """The events up to the first that is wanted, it included."""
     seen = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         async for event in client:
             seen.append(event)
             if wanted(event):

@@ -18,6 +18,7 @@ from mediums.local.status import Status, age
 from mediums.local.terminal import run_terminal
 from mediums.visible import printable
 from tests.local.house import TOKEN
+from tests.patience import PATIENCE_SECONDS
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -42,7 +43,7 @@ class Screen(io.StringIO):
             self.keys.send_text("\x1b[1;1R")
 
     async def until(self, text):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while text not in self.plain():
                 self.grown.clear()
                 await self.grown.wait()

@@ -7,6 +7,7 @@ import pytest
 from gateway.live import ActionsShown, TurnDecided, Typing
 from mediums.medium import OutcomeUnknown, Rejected, SurelyNotSent
 from tests.mediums.waiting import Inbox, eventually, receiving
+from tests.patience import PATIENCE_SECONDS
 
 LONG = "\n\n".join(f"Paragraph {n}: " + "words and more of them, " * 40 for n in range(40))
 
@@ -57,7 +58,7 @@ async def test_a_message_whose_publish_failed_comes_again(stage):
     await stage.says("keep this")
     medium = stage.medium()
     with pytest.raises(Broken):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await medium.receive(refusing, Inbox().keep)
     inbox = Inbox()
     async with receiving(medium, inbox):
@@ -76,7 +77,7 @@ async def test_a_message_whose_publish_never_returned_comes_again_after_a_restar
 
     async with receiving(stage.medium(), hanging):
         await stage.says("keep this too")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await reached.wait()
     inbox = Inbox()
     async with receiving(stage.medium(), inbox):
@@ -186,7 +187,7 @@ async def test_showing_raises_nothing_whether_the_platform_is_up_or_down(stage, 
             TurnDecided(route=stage.route, covers=()),
             Typing(route=stage.route, on=False),
         ):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 await medium.show(signal)
 
 

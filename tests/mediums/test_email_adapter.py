@@ -19,6 +19,7 @@ from mediums.email import EmailMedium, Server, letter, trial
 from mediums.medium import Carried, OutcomeUnknown, Rejected, SurelyNotSent
 from tests.mediums.stages.email import QUICK
 from tests.mediums.waiting import Inbox, eventually, receiving
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.mail import DROPPED, END, LOST_ANSWER, Refuse
 from tests.servers.mail_processes import PASSWORD
 
@@ -466,7 +467,9 @@ def test_a_start_without_mail_does_not_pay_for_it():
         "sys.exit(bool({'aioimaplib', 'aiosmtplib', 'inscriptis', 'lxml'} & sys.modules.keys()))"
     )
     root = Path(__file__).parents[2]
-    assert subprocess.run([sys.executable, "-c", loaded], cwd=root, check=False, timeout=30).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-c", loaded], cwd=root, check=False, timeout=PATIENCE_SECONDS).returncode == 0
+    )
 
 
 def test_the_account_is_known_before_any_connection(email):

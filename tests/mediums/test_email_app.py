@@ -13,6 +13,7 @@ from gateway.events import SendClosed
 from gateway.llm.model import Generation, ModelError, Request
 from gateway.record import decode
 from tests.mediums.waiting import LOOK_AGAIN_SECONDS, eventually
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.mail import Mail
 from tests.servers.mail_processes import PASSWORD
 
@@ -89,7 +90,7 @@ class House:
     async def sent(self, app: App, count: int) -> None:
         """Waits until so many sends have ended well: only then a clean stop leaves nothing open."""
         account = "email-" + self.mail.address.replace("@", "-").replace(".", "-")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 ended = await app.broker.read(f"evt.out.{account}") if app.broker else []
                 outcomes = [decode(one.data, SendClosed).outcome for one in ended]
@@ -218,7 +219,7 @@ async def test_em09_a_mail_that_comes_back_was_not_delivered_and_is_not_answered
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
         return [decode(one.data, SendClosed) for one in ended]
 
-    async with house.open() as app, asyncio.timeout(20):
+    async with house.open() as app, asyncio.timeout(PATIENCE_SECONDS):
         gil.sends("Hello")
         first, back, second, again = await closed(app, 4)
         await house.mail.taken()

@@ -24,6 +24,7 @@ from mediums.slack.failures import Disconnected, Refusal
 from mediums.slack.pace import Pace
 from tests.mediums.stages.slack import QUICK
 from tests.mediums.waiting import Inbox, eventually, receiving
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.slack import DROPPED, LOST_ANSWER, NONE, SILENCE, Refuse, SlackServer
 
 
@@ -729,4 +730,6 @@ async def test_of_two_that_run_together_the_first_to_fail_ends_both():
 def test_a_start_without_slack_does_not_pay_for_it():
     loaded = "import sys, mediums.slack; sys.exit('slack_sdk' in sys.modules or 'aiohttp' in sys.modules)"
     root = Path(__file__).parents[2]
-    assert subprocess.run([sys.executable, "-c", loaded], cwd=root, check=False, timeout=30).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-c", loaded], cwd=root, check=False, timeout=PATIENCE_SECONDS).returncode == 0
+    )

@@ -19,6 +19,7 @@ from mediums.telegram.adapter import Pace
 from mediums.telegram.failures import CallFailed
 from tests.mediums.stages.telegram import QUICK
 from tests.mediums.waiting import Inbox, eventually, receiving
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.telegram import DROPPED, LOST_ANSWER, SILENCE, Refuse
 
 CONFLICT = Refuse(409, "Conflict: terminated by other getUpdates request")
@@ -417,7 +418,9 @@ async def test_the_token_is_in_no_log_and_no_error(telegram, caplog):
 def test_a_start_without_telegram_does_not_pay_for_it():
     loaded = "import sys, mediums.telegram; sys.exit('telegram' in sys.modules or 'httpx' in sys.modules)"
     root = Path(__file__).parents[2]
-    assert subprocess.run([sys.executable, "-c", loaded], cwd=root, check=False, timeout=30).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-c", loaded], cwd=root, check=False, timeout=PATIENCE_SECONDS).returncode == 0
+    )
 
 
 # --- files -----------------------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from typing import Any
 
 from gateway.events import MediumFact, MessageReceived
 from mediums.medium import Medium, Publish
+from tests.patience import PATIENCE_SECONDS
 
-WAIT_SECONDS = 20.0
 LOOK_AGAIN_SECONDS = 0.005
 
 
@@ -36,7 +36,7 @@ class Inbox:
 
     async def holds(self, count: int) -> list[MediumFact]:
         """The first `count` facts, once they are here."""
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while len(self.facts) < count:
                 self._more.clear()
                 await self._more.wait()
@@ -62,6 +62,6 @@ async def receiving(medium: Medium, publish: Publish) -> AsyncIterator[asyncio.T
 
 
 async def eventually(true: Callable[[], Any]) -> None:
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not true():
             await asyncio.sleep(LOOK_AGAIN_SECONDS)

@@ -13,6 +13,7 @@ from gateway.events import ActionChanged, ActionResponded, Ref
 from gateway.journal import Owned
 from gateway.llm.model import Generation, ModelError, Usage
 from gateway.quiet import quiet_hours
+from tests.patience import PATIENCE_SECONDS
 from tests.people.town import MEMBER, OWNER, OWNER_MAIL, STRANGER, Clock, call, calls, says, shown, tools, town
 from tests.staging.waiting import until
 
@@ -127,7 +128,7 @@ async def test_a_wait_until_a_time_is_decided_again_then_also_after_a_restart_an
 
 
 async def eventually_told(here, words):
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             told = await here.told(OWNER.user)
             if any(words in text for text in told):

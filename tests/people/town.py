@@ -28,7 +28,8 @@ from gateway.events import ActionCommand, MessageReceived, OutboxCommand, Person
 from gateway.journal import fold_stored, publish
 from gateway.llm.model import Generation, RawCall, Request
 from gateway.record import decode
-from tests.staging.waiting import WAIT_SECONDS, until
+from tests.patience import PATIENCE_SECONDS
+from tests.staging.waiting import until
 from tests.store.conftest import GUARD, running
 
 Desk = Callable[[Request], Generation]
@@ -145,7 +146,7 @@ class Town:
         return [send.text for send in await self.sends() if send.route.place == place]
 
     async def until_told(self, place: str, text: str) -> None:
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while text not in await self.told(place):
                 await asyncio.sleep(0.01)
 

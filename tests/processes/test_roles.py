@@ -5,12 +5,16 @@ import sys
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
+
 
 def run(tmp_path, config, *arguments, before=""):
     (tmp_path / "config.toml").write_text(config)
     code = f"import sys; {before}\nfrom frontdesk.cli import main; main()"
     command = [sys.executable, "-c", code, "run", "--config", str(tmp_path / "config.toml"), *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL)
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, stdin=subprocess.DEVNULL
+    )
     return ended.returncode, ended.stderr
 
 

@@ -20,11 +20,11 @@ from gateway.broker.nats import JetStreamBroker
 from gateway.record import decode
 from mediums.local import wire
 from mediums.local.client import LocalClient
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.nats import NatsServer
 from tests.servers.openai import Call, Received, Reply, ScriptedOpenAI, call
 from tests.servers.openai_rules import text_of
 
-WAIT_SECONDS = 30.0  # on a machine that does much else
 TOKEN = "a-token-of-the-tests"
 CONFIG = """\
 [model]
@@ -85,7 +85,7 @@ class Process:
         if self._process.poll() is None:
             self._process.send_signal(number)
             self.thaw()
-            await asyncio.to_thread(self._process.wait, WAIT_SECONDS)
+            await asyncio.to_thread(self._process.wait, PATIENCE_SECONDS)
 
 
 class Town:
@@ -161,7 +161,7 @@ class Town:
         await self.until(lambda: any(words in text for text in self.answers()))
 
     async def until(self, ready: Callable[[], Any]) -> Any:
-        deadline = time.monotonic() + WAIT_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not (found := ready()):
             if time.monotonic() > deadline:
                 logs = "\n".join(f"--- {p.roles} {p.pid}\n{p.log()[-3000:]}" for p in self.processes)
@@ -173,7 +173,7 @@ class Town:
 
     async def holds(self, process: Process, subject: str) -> float:
         """Waits until the process owns that journal; when it was seen, on the monotonic clock."""
-        deadline = time.monotonic() + WAIT_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while await self.holder(subject) != process.pid:
             if time.monotonic() > deadline:
                 raise AssertionError(f"{subject} is held by {await self.holder(subject)}\n{process.log()[-3000:]}")

@@ -16,8 +16,8 @@ from actors.sandbox.isolation.probe import probe
 from actors.sandbox.isolation.words import Network, Unavailable
 from actors.sandbox.words import CellCalled, CellDone, CellLost, Happening
 from actors.sandbox.zygote import Hold
+from tests.patience import PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 30.0
 POLL_SECONDS = 0.005
 
 

@@ -14,6 +14,7 @@ from actors.sandbox.connection import connect
 from actors.sandbox.folder import Folder
 from actors.sandbox.frames import NotAFrame, from_session, from_zygote, read
 from actors.sandbox.worker.wire import FRAME_BYTES_MAX, HEADER
+from tests.patience import PATIENCE_SECONDS
 from tests.sandbox.conftest import MakeDesk
 
 SEED, ROUNDS, WORKER_ROUNDS = 20_260_101, 3_000, 60
@@ -76,7 +77,7 @@ async def test_a_frame_that_is_too_long_is_refused_before_it_is_read() -> None:
     reader = asyncio.StreamReader()
     reader.feed_data(HEADER.pack(FRAME_BYTES_MAX + 1))
     with pytest.raises(NotAFrame, match="more than"):
-        await asyncio.wait_for(read(reader, from_session), 5)
+        await asyncio.wait_for(read(reader, from_session), PATIENCE_SECONDS)
 
 
 async def test_a_connection_waits_until_there_is_room_for_it(tmp_path: Path) -> None:

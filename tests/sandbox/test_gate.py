@@ -13,6 +13,7 @@ from actors.sandbox.gate.exchange import wanted
 from actors.sandbox.gate.outside import Streams
 from actors.sandbox.gate.policy import Grant, Policy, Refused, is_public
 from actors.sandbox.gate.proxy import Proxy
+from tests.patience import PATIENCE_SECONDS
 from tests.sandbox.test_hello import hello
 
 BYTES_MAX = 1 << 20
@@ -137,7 +138,7 @@ async def said(proxy: Path, head: str) -> bytes:
     reader, writer = await asyncio.open_unix_connection(proxy)
     writer.write(head.encode())
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             return await reader.read()
     finally:
         writer.close()

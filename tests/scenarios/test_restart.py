@@ -162,7 +162,7 @@ async def test_sigterm_stops_cleanly_and_soon(counting):
     await stage.until(lambda: all_told(stage))
     began = time.monotonic()
     await stage.stop()
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 30  # 2 on a quiet machine
     assert stage.house.process.returncode == 0
     assert "Traceback" not in stage.house.log.read_text()
     for subject in stage.journals.subjects("log.%"):

@@ -33,12 +33,12 @@ import pytest
 
 from gateway.written import Secret
 from mediums.email import Account, Server
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.mail_lines import DROPPED, END, LOST_ANSWER, Line, Refuse, SmtpLine
 from tests.servers.mail_processes import HOST, PASSWORD, MailProcesses, missing
 
 AUTHSERV_ID = f"mx.{HOST}"
 LOOK_AGAIN_SECONDS = 0.005
-DELIVERY_SECONDS = 20.0
 
 __all__ = ["DROPPED", "END", "HOST", "LOST_ANSWER", "Mail", "Person", "Refuse", "Seen", "Sent", "end_processes"]
 
@@ -155,14 +155,14 @@ class Mail:
 
     def seen_by(self, address: str) -> list[Seen]:
         """All in that mailbox, in order, once all that was taken is delivered."""
-        deadline = time.monotonic() + DELIVERY_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while self.processes.queue():
             assert time.monotonic() < deadline, self.processes.log()
             time.sleep(LOOK_AGAIN_SECONDS)
         return [Seen(path.read_bytes()) for path in self._files(address)]
 
     async def sees(
-        self, address: str, wanted: str | Callable[[Seen], bool], within_seconds: float = DELIVERY_SECONDS
+        self, address: str, wanted: str | Callable[[Seen], bool], within_seconds: float = PATIENCE_SECONDS
     ) -> Seen:
         """The first mail there whose text holds this, or that fulfils it; waits for it."""
         fulfils = wanted if callable(wanted) else lambda seen: wanted in seen.text
@@ -181,7 +181,7 @@ class Mail:
         """How many mails in the assistant's INBOX bear no mark."""
         return sum(not re.search(r":2,[A-Z]*[a-z]", path.name) for path in self._files(self.address))
 
-    async def taken(self, within_seconds: float = DELIVERY_SECONDS) -> None:
+    async def taken(self, within_seconds: float = PATIENCE_SECONDS) -> None:
         deadline = time.monotonic() + within_seconds
         while self.untaken():
             assert time.monotonic() < deadline, [path.name for path in self._files(self.address)]

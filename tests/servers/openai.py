@@ -27,9 +27,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.openai_rules import broken_rule, text_of
-
-WAIT_SECONDS_MAX = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +151,7 @@ class ScriptedOpenAI:
 
     async def arrived(self, count: int) -> Received:
         """The request of this number (from 1), waiting until it has arrived."""
-        async with asyncio.timeout(WAIT_SECONDS_MAX), self._arrival:
+        async with asyncio.timeout(PATIENCE_SECONDS), self._arrival:
             await self._arrival.wait_for(lambda: len(self.requests) >= count)
         return self.requests[count - 1]
 

@@ -34,6 +34,7 @@ from typing import Any, Self
 
 from aiohttp import WSMsgType, web
 
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.slack_mrkdwn import notified, shown
 from tests.servers.slack_people import (
     DROPPED,
@@ -232,7 +233,7 @@ class SlackServer:
         return [one.text for one in self.shown if one.channel == _channel_id(channel)]
 
     async def sees(
-        self, channel: Person | Channel, wanted: str | Callable[[Shown], bool], within_seconds: float = 5.0
+        self, channel: Person | Channel, wanted: str | Callable[[Shown], bool], within_seconds: float = PATIENCE_SECONDS
     ) -> Shown:
         """The first message of the bot there that holds this text, or fulfils this; waits for it."""
         fulfils = wanted if callable(wanted) else lambda one: wanted in one.text
@@ -246,7 +247,10 @@ class SlackServer:
         return first
 
     async def until(
-        self, ready: Callable[[], Any], within_seconds: float = 5.0, instead: Callable[[], str] = lambda: ""
+        self,
+        ready: Callable[[], Any],
+        within_seconds: float = PATIENCE_SECONDS,
+        instead: Callable[[], str] = lambda: "",
     ) -> None:
         """Looks again at each thing that happens here. AssertionError after `within_seconds`."""
         try:

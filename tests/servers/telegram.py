@@ -32,6 +32,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.telegram_entities import BadEntities, parsed, utf16_length
 from tests.servers.telegram_people import (
     DROPPED,
@@ -180,7 +181,10 @@ class BotApi:
         return [shown.text for shown in self.shown if shown.chat == _chat_id(chat)]
 
     async def sees(
-        self, chat: "Person | Payload | int", wanted: str | Callable[[Shown], bool], within_seconds: float = 5.0
+        self,
+        chat: "Person | Payload | int",
+        wanted: str | Callable[[Shown], bool],
+        within_seconds: float = PATIENCE_SECONDS,
     ) -> Shown:
         """The first message of the bot there that holds this text, or fulfils this; waits for it."""
         fulfils = wanted if callable(wanted) else lambda shown: wanted in shown.text
@@ -194,7 +198,10 @@ class BotApi:
         return shown
 
     async def until(
-        self, ready: Callable[[], Any], within_seconds: float = 5.0, instead: Callable[[], str] = lambda: ""
+        self,
+        ready: Callable[[], Any],
+        within_seconds: float = PATIENCE_SECONDS,
+        instead: Callable[[], str] = lambda: "",
     ) -> None:
         """Looks again at each thing that happens here. AssertionError after `within_seconds`."""
         try:

@@ -16,9 +16,9 @@ import re
 from collections.abc import Callable
 from typing import Any, Self
 
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.openai import Call, Cut, Error, Hold, Received, Reply, ScriptedOpenAI, Step, call
 from tests.servers.openai_rules import text_of
-from tests.staging.waiting import WAIT_SECONDS
 
 Decision = Callable[[Received], Step]
 _MESSAGE = re.compile(r"^\[m\d+ · [^\]]*\] ((?:.|\n  )*)", re.MULTILINE)
@@ -124,7 +124,7 @@ class Rule:
 
     async def asked(self, times: int = 1) -> Received:
         """The request that met this rule so many times."""
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while len(self.requests) < times:
                 self._met.clear()
                 await self._met.wait()
@@ -132,14 +132,14 @@ class Rule:
 
     async def streaming(self, times: int = 1) -> Received:
         received = await self.asked(times)
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await received.streaming.wait()
         return received
 
     async def over(self, times: int = 1) -> Received:
         """Answered to its end, or left by the client."""
         received = await self.asked(times)
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await received.over.wait()
         return received
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from mediums.local import wire
 from mediums.local.client import Disconnected, LocalClient
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.telegram import Person
-from tests.staging.waiting import WAIT_SECONDS, until
+from tests.staging.waiting import until
 
 CARD = re.compile(r"\*{0,2}[^\n]+?\*{0,2} · (working|paused|waits|done|failed|stopped)\b")
 
@@ -52,11 +53,11 @@ class Screen:
 
     async def until(self, ready: Callable[[], Any]) -> Any:
         try:
-            async with asyncio.timeout(WAIT_SECONDS):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 while not (found := ready()):
                     await self._changed.wait()
         except TimeoutError:
-            raise AssertionError(f"not within {WAIT_SECONDS:.0f} s; {self.medium} shows {self.shown()}") from None
+            raise AssertionError(f"not within {PATIENCE_SECONDS:.0f} s; {self.medium} shows {self.shown()}") from None
         return found
 
     async def look(self, what: wire.LookAt, about: str = "") -> str:
@@ -127,5 +128,5 @@ class Someone:
         return [*self.on_telegram(), *(text for screen in self.screens.values() for text in screen.shown())]
 
     async def _on_phone(self, ready: Callable[[], Any]) -> Any:
-        await self.phone.server.until(ready, WAIT_SECONDS, lambda: f"on telegram: {self.on_telegram()}")
+        await self.phone.server.until(ready, PATIENCE_SECONDS, lambda: f"on telegram: {self.on_telegram()}")
         return ready()

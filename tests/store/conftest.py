@@ -9,6 +9,7 @@ import pytest
 from gateway.broker.sqlite import SqliteBroker
 from gateway.holding import Guard
 from gateway.keeping import Keeper
+from tests.patience import PATIENCE_SECONDS
 
 
 class Held:
@@ -48,7 +49,7 @@ async def keeping(broker, views):
         yield keeper
 
 
-async def eventually(true, seconds=30.0):
-    async with asyncio.timeout(seconds):
+async def eventually(true):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not true():
             await asyncio.sleep(0.01)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from mediums.local import wire
 from mediums.local.client import LocalClient
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.openai import Received, Reply, ScriptedOpenAI, call
 from tests.staging.houses import processes_in
 
-PATIENCE_SECONDS = 40.0  # a process starts in one second on an idle machine, in many on a busy one
 TOKEN = "a-token-of-the-tests"
 CONFIG = """
 [assistant]

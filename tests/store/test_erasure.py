@@ -26,6 +26,7 @@ from gateway.seen import Identities, erased
 from mediums.local import wire
 from mediums.local.room import Entry as RoomEntry
 from mediums.local.room import Posted, RoomState, Settled
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.openai import Reply, ScriptedOpenAI
 from tests.store import words
 from tests.store.conftest import GUARD, eventually, keeping, running
@@ -303,7 +304,9 @@ async def test_a_running_gateway_does_it_itself_and_goes_on(tmp_path):
             await told(client, lambda text: SECRET in text)
             command = [sys.executable, "-m", "frontdesk", "erase", "terminal:owner", "--yes"]
             command += ["--config", str(tmp_path / "config.toml")]
-            ended = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=60)
+            ended = await asyncio.to_thread(
+                subprocess.run, command, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+            )
             assert (ended.returncode, ended.stderr) == (0, "")
             assert "1 messages of terminal:owner" in ended.stdout
             client.say("How are you?")

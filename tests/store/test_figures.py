@@ -17,6 +17,6 @@ async def test_two_hundred_messages_of_fifty_chats_are_each_answered_once(tmp_pa
             told = [(place, word) for place, text, _, _ in platform.arrived for word in text.split()]
             return [(place, word) for place, word in told if word.startswith("word-")]
 
-        await eventually(lambda: len(found()) >= len(words), seconds=30)
+        await eventually(lambda: len(found()) >= len(words))
         assert sorted(word for _, word in found()) == words
         assert all(word.startswith(f"word-{place}-") for place, word in found())

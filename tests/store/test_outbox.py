@@ -14,6 +14,7 @@ from gateway.events import Ref, Send, SendClosed, WithdrawSend
 from gateway.journal import publish
 from gateway.outbox import TOO_LATE, Outbox, OutcomeUnknown, Rejected, SurelyNotSent
 from gateway.record import decode
+from tests.patience import PATIENCE_SECONDS
 from tests.store.conftest import GUARD, eventually, running
 from tests.store.stage import EchoModel, FakePlatform, route, said, stage
 
@@ -41,7 +42,7 @@ class Desk:
     async def ends(self, number):
         """The first so many, by their send."""
         subject = f"evt.out.{self.platform.account}"
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while len(found := await self.broker.read(subject)) < number:
                 await asyncio.sleep(0.01)
         return {one.send: one for one in (decode(stored.data, SendClosed) for stored in found)}

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-import time
+import threading
 from contextlib import closing
 
 import pytest
@@ -20,6 +20,7 @@ from gateway.events import MessageReceived, Person
 from gateway.journal import stamped
 from gateway.keeping import ViewsFailed
 from gateway.views import Rows
+from tests.patience import PATIENCE_SECONDS
 from tests.store import words
 from tests.store.conftest import eventually, keeping
 
@@ -153,29 +154,24 @@ async def test_a_migration_that_was_cut_off_begins_again(tmp_path, file):
 
 
 async def test_the_journals_do_not_wait_for_a_view_that_hangs(tmp_path, broker):
-    class Slow:
+    hangs, over, noted = threading.Event(), threading.Event(), []
+
+    class Hanging:
         pattern = "log."
 
         def note(self, rows: Rows, stored: Stored) -> None:
-            time.sleep(0.3)
+            hangs.set()
+            assert over.wait(PATIENCE_SECONDS)
+            noted.append(stored)
 
-    slow = views.ViewsFile(tmp_path / "slow.db", [Slow()])
-    async with keeping(broker, slow) as keeper:
-        began = time.perf_counter()
-        for n in range(8):
+    async with keeping(broker, views.ViewsFile(tmp_path / "hanging.db", [Hanging()])):
+        await broker.append("log.lane.a", stamped(1, "n", taken("x", "0")), msg_id="")
+        await eventually(hangs.is_set)
+        for n in range(1, 8):
             await broker.append("log.lane.a", stamped(1, "n", taken("x", str(n))), msg_id="")
-        assert time.perf_counter() - began < 2.2  # of the 2.4 that it hangs
-        longest = await stalls(keeper.caught_up())
-    assert longest < 0.29  # less than one note: the loop goes on meanwhile
-
-
-async def stalls(work):
-    task, longest = asyncio.ensure_future(work), 0.0
-    while not task.done():
-        before = time.perf_counter()
-        await asyncio.sleep(0.001)
-        longest = max(longest, time.perf_counter() - before)
-    return longest
+        assert noted == []
+        over.set()
+        await eventually(lambda: len(noted) == 8)
 
 
 async def test_views_that_are_ahead_of_the_journals_are_fed_anew(tmp_path, file):

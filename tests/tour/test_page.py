@@ -12,9 +12,9 @@ from frontdesk.demo import outbox
 from frontdesk.demo.find_model import Found
 from frontdesk.demo.stage import Options, Stage
 from mediums.local.client import LocalClient
+from tests.patience import PATIENCE_SECONDS
 
 CHROMIUM = "/usr/bin/chromium"
-PATIENCE_MS = 30_000
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ async def page(demo: Stage) -> AsyncIterator[Page]:
         arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
         opened = await browser.new_page()
-        opened.set_default_timeout(PATIENCE_MS)
-        expect.set_options(timeout=PATIENCE_MS)
+        opened.set_default_timeout(PATIENCE_SECONDS * 1000)
+        expect.set_options(timeout=PATIENCE_SECONDS * 1000)
         await opened.goto(f"{demo.url}/?token={demo.token}")
         await opened.wait_for_selector("[data-state=connected]")
         yield opened

@@ -17,6 +17,7 @@ import pytest
 
 from frontdesk.demo.find_model import Found
 from frontdesk.demo.stage import DemoFailed, Options, Stage
+from tests.patience import PATIENCE_SECONDS
 
 DATA = Path(__file__).parents[2] / "frontdesk" / "demo" / "data" / "sales.csv"
 TOUR = (
@@ -36,7 +37,12 @@ COMMAND = (sys.executable, "-m", "frontdesk", "demo", "--model", "rehearsal", "-
 def plain(lines: tuple[str, ...], *options: str) -> subprocess.CompletedProcess[str]:
     """All lines at once: each is said when the one before has had its first outcome."""
     return subprocess.run(
-        [*COMMAND, *options], input="\n".join(lines), capture_output=True, text=True, timeout=60, check=False
+        [*COMMAND, *options],
+        input="\n".join(lines),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
     )
 
 
@@ -53,7 +59,7 @@ def toured(*options: str) -> tuple[str, int]:
             if "Which Sarah?" in line:
                 demo.stdin.write("\n".join(TOUR[5:]) + "\n")
                 demo.stdin.close()
-        return "".join(told), demo.wait(timeout=30)
+        return "".join(told), demo.wait(timeout=PATIENCE_SECONDS)
 
 
 def totals(path: Path, month: int, measure: str, group: str) -> dict[str, str]:

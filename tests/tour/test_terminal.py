@@ -12,7 +12,8 @@ import termios
 import time
 from types import TracebackType
 
-WAIT_SECONDS = 40.0
+from tests.patience import PATIENCE_SECONDS
+
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>]|\r")
 _ASK_FOR_CURSOR = "\x1b[6n"
 
@@ -35,7 +36,7 @@ class Terminal:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self.process.poll() is None:
             self.process.terminate()
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=PATIENCE_SECONDS)
         os.close(self._ours)
 
     def types(self, text: str) -> None:
@@ -44,14 +45,14 @@ class Terminal:
     def shows(self, *wanted: str) -> None:
         """Each in this order, after what was waited for before."""
         for text in wanted:
-            until = time.monotonic() + WAIT_SECONDS
+            until = time.monotonic() + PATIENCE_SECONDS
             while (at := self.text.find(text, self._seen)) < 0:
                 assert time.monotonic() < until, f"{text!r} was not shown after:\n{self.text[self._seen :][-3000:]}"
                 self._read(until)
             self._seen = at + len(text)
 
     def ends(self) -> int:
-        until = time.monotonic() + WAIT_SECONDS
+        until = time.monotonic() + PATIENCE_SECONDS
         while self.process.poll() is None and time.monotonic() < until:
             self._read(time.monotonic() + 0.05)
         return self.process.wait(timeout=1)

@@ -12,6 +12,7 @@ from mediums.local.adapter import LocalMedium
 from mediums.local.client import LocalClient
 from mediums.local.room import Posted
 from tests.mediums.stages import Stage
+from tests.patience import PATIENCE_SECONDS
 
 TOKEN = "a-token-of-the-tests"
 
@@ -60,7 +61,7 @@ class LocalStage(Stage):
         await self._until(lambda: not self.client.unsent)
 
     async def _until(self, true) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not true():
                 await self._heard.wait()
 
