@@ -17,7 +17,7 @@ from gateway.events import ActionCommand, Answer, Ask, Interject, Pause, Resume,
 from gateway.llm.history import within
 from gateway.llm.model import ModelError, Request
 from gateway.llm.written_calls import written_calls
-from gateway.record import encode
+from gateway.record import encode, newest_that_fit
 
 if TYPE_CHECKING:
     from actors.actor import Actor
@@ -49,7 +49,7 @@ async def _take(actor: "Actor", command: ActionCommand, sequence: int) -> None:
         case Start():
             notes = await actor.work.notes(command.by, command.conversation) if command.depth == 0 else ()
             files = await handing.put(actor, command)
-            notes = _newest(notes, BRIEF_BYTES - len(encode([command, files])))
+            notes = tuple(newest_that_fit(notes, BRIEF_BYTES - len(encode([command, files]))))
             now = actor.work.now()
             await actor.append(Briefed(start=command, notes=notes, through=sequence, at=now, files=files))
         case Interject():
@@ -80,14 +80,6 @@ async def _take(actor: "Actor", command: ActionCommand, sequence: int) -> None:
             actor.tell_parent()
         case Answer():
             await _answer(actor, command, sequence)
-
-
-def _newest(notes: tuple[str, ...], room: int) -> tuple[str, ...]:
-    """As many as there is room for."""
-    first = len(notes)
-    while first and (room := room - len(encode(notes[first - 1])) - 1) >= 0:
-        first -= 1
-    return notes[first:]
 
 
 def _illegal(actor: "Actor", command: ActionCommand) -> str | None:

@@ -6,21 +6,20 @@ only then do its processes end. Files stay where they are.
 
 import asyncio
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from actors.entries import Closed, Hibernated, Woken
-from actors.sandbox.words import Kept, Lost, Name, Restored
+from actors.sandbox.words import Kept, Restored
 from actors.sandbox.zygote import SandboxFailed
 from gateway.llm.history import within
-from gateway.record import encode
+from gateway.record import that_fit
 
 if TYPE_CHECKING:
     from actors.actor import Actor
 
-T = TypeVar("T", Name, Lost)
 
 NAMES_TOLD = 60
-NAMES_BYTES = 100_000  # of what is kept, and as many of what is lost: both stand in one entry
+NAMES_BYTES = 100_000  # of what is kept, and as many of what is lost, in one entry; those beyond are so all the same
 MACHINE = "the machine that you worked on, which is not there any more"
 MOVED = f"it was kept on {MACHINE}"
 
@@ -43,16 +42,9 @@ async def hibernate(actor: "Actor") -> None:
         kept = saving.result()
     if await actor.drain_commands() or not is_idle(actor):
         return
-    await actor.append(Hibernated(saved=_that_fit(kept.saved), lost=_that_fit(kept.lost)))
+    saved, lost = tuple(that_fit(kept.saved, NAMES_BYTES)), tuple(that_fit(kept.lost, NAMES_BYTES))
+    await actor.append(Hibernated(saved=saved, lost=lost))
     await actor.box.kill()
-
-
-def _that_fit(names: tuple[T, ...]) -> tuple[T, ...]:
-    """As many as there is room for; those beyond are kept or lost all the same."""
-    room, count = NAMES_BYTES, 0
-    while count < len(names) and (room := room - len(encode(names[count])) - 1) >= 0:
-        count += 1
-    return names[:count]
 
 
 async def wake(actor: "Actor") -> None:

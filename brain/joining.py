@@ -7,7 +7,7 @@ anew, so that none means two things; keys and refs stay. Nothing is copied that 
 import re
 from datetime import datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,7 +16,7 @@ from brain.entries import Joined, Parted, Summarised
 from brain.parts import Exchange, Heard, Share, Timer
 from gateway.addresses import Address
 from gateway.events import Fact, MessageReceived
-from gateway.record import decode, encode
+from gateway.record import decode, encode, newest_that_fit
 
 if TYPE_CHECKING:
     from brain.state import LaneState
@@ -25,7 +25,6 @@ SHARE_BYTES = 200_000  # an entry holds 256 KB
 OVERHEARD_BYTES = 40_000
 TEXT_CARRIED = 500  # of what is only shown
 
-T = TypeVar("T")
 _MESSAGE_LABEL = re.compile(r"m\d+")
 
 
@@ -55,23 +54,15 @@ def share(state: "LaneState", at: datetime) -> Joined:
         joined=state.joined,
         reminders=state.reminders,
         quiet=state.quiet,
-        overheard=_newest(state.overheard, OVERHEARD_BYTES),
+        overheard=list(newest_that_fit(state.overheard, OVERHEARD_BYTES)),
         resting=state.resting,
     )
     bare = [
         Exchange(heard=one.heard, decided=one.decided, origin=one.origin or state.conversation)
         for one in state.exchanges
     ]
-    whole = msgspec.structs.replace(found, exchanges=_newest(bare, SHARE_BYTES - len(encode(found))))
+    whole = msgspec.structs.replace(found, exchanges=list(newest_that_fit(bare, SHARE_BYTES - len(encode(found)))))
     return Joined(origin=state.conversation, at=at, share=msgspec.Raw(encode(whole)))
-
-
-def _newest(items: list[T], room_bytes: int) -> list[T]:
-    """As many as fit."""
-    first = len(items)
-    while first and (room_bytes := room_bytes - len(encode(items[first - 1]))) >= 0:
-        first -= 1
-    return items[first:]
 
 
 def join(state: "LaneState", joined: Joined) -> None:

@@ -37,6 +37,7 @@ from gateway.outbox_state import (
     Queued,
     Returned,
     Room,
+    Unread,
     mark_of,
 )
 from gateway.record import Record, Undecodable, decode
@@ -48,6 +49,7 @@ RETRY_SECONDS, LONGEST_RETRY_SECONDS = 0.5, 60.0
 IN_A_ROW = 3  # who asks for no wait at all, again and again, is not asked without end
 LONG_CHARACTERS = 2_000
 SEND_SECONDS = 120.0  # a medium has bounds of its own; this one is for those that hang all the same
+UNREAD = "it could not be read here: a newer version wrote it, or it is damaged"
 TOO_LATE = "too late: it could not be delivered in time, and is not sent any more"
 
 
@@ -65,6 +67,14 @@ class Rejected(Exception):
 
 class OutcomeUnknown(Exception):
     """Timeout or cut after the request had left."""
+
+
+class Head(Record, frozen=True, kw_only=True):
+    """Of any command, whatever else it holds."""
+
+    type: str
+    ref: Ref
+    conversation: str
 
 
 class CameBack(Record, frozen=True, kw_only=True):
@@ -140,16 +150,27 @@ class Outbox:
                 command: OutboxCommand = decode(delivery.stored.data, OutboxCommand)
             except Undecodable as error:
                 log.error("%s: a stored command cannot be read and is set aside: %s", account, error)  # noqa: TRY400
+                await self._tell_unread(delivery.stored.data)
             else:
                 await self.journal.write(await self._queue(command))
             await acknowledge(delivery.ack)
             await consumed.forget(delivery.stored)
 
+    async def _tell_unread(self, data: bytes) -> None:
+        """Whoever said it, where that much can be read."""
+        try:
+            head: Head = decode(data, Head)
+        except Undecodable:
+            return
+        entry = Unread(send=head.ref, conversation=head.conversation, why=UNREAD)
+        if head.type == Send.__name__:
+            await self.journal.write(lambda state: None if state.knows(head.ref) else entry)
+
     async def _queue(self, command: OutboxCommand) -> Callable[[OutboxState], Queued | None]:
         parts, carried = await self._split(command) if isinstance(command, Send) else ((), ())
 
         def decide(state: OutboxState) -> Queued | None:
-            if state.knows(command):
+            if state.knows(command.ref):
                 return None
             if isinstance(command, WithdrawSend):
                 return Queued(command=command, withdrew=state.pending(command.send))

@@ -71,7 +71,15 @@ class Returned(Tagged, frozen=True, kw_only=True):
     why: str
 
 
-Entry = Queued | Attempting | Deferred | PartSent | Closed | Returned | Owned | Released | Emitted
+class Unread(Tagged, frozen=True, kw_only=True):
+    """A message that this version cannot read ends as failed: whoever said it can say it in another way."""
+
+    send: Ref
+    conversation: str
+    why: str
+
+
+Entry = Queued | Attempting | Deferred | PartSent | Closed | Returned | Unread | Owned | Released | Emitted
 
 
 def mark_of(account: str, key: str) -> str:
@@ -145,8 +153,8 @@ class OutboxState:
         self._seen, self._batch, self.cards = Seen(kept.seen), kept.batch, kept.cards
         self.returnable = kept.returnable
 
-    def knows(self, command: OutboxCommand) -> bool:
-        return command.ref in self._seen
+    def knows(self, ref: Ref) -> bool:
+        return ref in self._seen
 
     def pending(self, ref: Ref) -> bool:
         return ref in self.open and not self.open[ref].attempting
@@ -188,6 +196,9 @@ class OutboxState:
                 self._close(ref, outcome, why)
             case Returned(mark=mark, why=why):
                 self._tell_end(self.returnable.pop(mark), "failed", 0, why)
+            case Unread(send=ref, conversation=conversation, why=why):
+                self._seen.add(ref)
+                self._tell_end(Handed(send=ref, conversation=conversation, parts=1), "failed", 0, why)
             case Emitted(through=through):
                 forget_emitted(self.outgoing, through)
             case Owned() | Released():

@@ -5,6 +5,7 @@ have their default left out, and unknown fields ignored: a later version may add
 older journal still folds. Renaming a class or a field is a migration.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -59,6 +60,18 @@ def decode(data: bytes, kind: Any) -> Any:
 @cache
 def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind)
+
+
+def that_fit(items: Sequence[T], room_bytes: int) -> Sequence[T]:
+    """The first ones: as many as there is room for, encoded one after the other."""
+    count = 0
+    while count < len(items) and (room_bytes := room_bytes - len(encode(items[count])) - 1) >= 0:
+        count += 1
+    return items[:count]
+
+
+def newest_that_fit(items: Sequence[T], room_bytes: int) -> Sequence[T]:
+    return that_fit(items[::-1], room_bytes)[::-1]
 
 
 def whole_text(text: str) -> str:

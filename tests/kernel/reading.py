@@ -68,7 +68,7 @@ class Reading:
             "outgoing": [*lane.outgoing, *out.outgoing, *(one for act in acts.values() for one in act.outgoing)],
             "open sends": list(out.open),
             "unheard facts": [fact for fact in self.facts if not lane.knows(fact)],
-            "unheard sends": [send for send in self.sends if not out.knows(send)],
+            "unheard sends": [send for send in self.sends if not out.knows(send.ref)],
             "unheard commands": [c for c in self.commands if c.action not in acts or not acts[c.action].knows(c.ref)],
             "asks": [act.asks for act in acts.values() if act.asks],
             "working": [key for key, act in acts.items() if works(act)],

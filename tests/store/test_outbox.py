@@ -12,7 +12,7 @@ import pytest
 from gateway.broker.sqlite import SqliteBroker
 from gateway.events import Ref, Send, SendClosed, WithdrawSend
 from gateway.journal import publish
-from gateway.outbox import TOO_LATE, Outbox, OutcomeUnknown, Rejected, SurelyNotSent
+from gateway.outbox import TOO_LATE, UNREAD, Outbox, OutcomeUnknown, Rejected, SurelyNotSent
 from gateway.record import decode
 from tests.patience import PATIENCE_SECONDS
 from tests.store.conftest import GUARD, eventually, running
@@ -104,6 +104,21 @@ async def test_a_command_that_cannot_be_read_holds_nobody_up(broker, caplog):
         await d.ends(1)
     assert platform.texts() == ["after"]
     assert "is set aside" in caplog.text
+
+
+async def test_a_message_that_cannot_be_read_has_failed_for_whoever_said_it(broker):
+    """As where the mediums are of an older version than the brain."""
+    platform = FakePlatform()
+    newer = b'{"type":"Send","ref":["p-ana",0,0],"conversation":"p-ana","route":{"planet":"Mars"},"text":"Hello"}'
+    async with desk(broker, platform) as d:
+        for msg_id in ("1", "and what comes again"):
+            await broker.append("cmd.out.telegram-1", newer, msg_id=msg_id)
+        after = await d.send("1", "after")
+        ends = await d.ends(2)
+    failed = ends[Ref("p-ana", 0, 0)]
+    assert (failed.outcome, failed.conversation, failed.why) == ("failed", "p-ana", UNREAD)
+    assert ends[after].outcome == "sent"
+    assert platform.texts() == ["after"]
 
 
 async def test_a_withdrawal_ends_a_pause_and_the_room_goes_on_resting(broker):
