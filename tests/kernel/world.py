@@ -240,6 +240,7 @@ async def play(path: Path, knobs: Knobs, fault: Fault | None = None) -> Played:
             problem = await _settle(story, raw, node.gate)
             await node.stop(clean=not problem)
     finally:
+        await node.stop()  # also where the story was not told to its end
         person.cancel()
         await asyncio.gather(person, return_exceptions=True)
         await story.machine.close()
