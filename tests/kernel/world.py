@@ -217,6 +217,7 @@ class Played:
     gate: Gate
     problems: list[str] = field(default_factory=list)
     faults: int = 0
+    lapses: int = 0  # of leases
 
 
 async def play(path: Path, knobs: Knobs, fault: Fault | None = None) -> Played:
@@ -224,7 +225,7 @@ async def play(path: Path, knobs: Knobs, fault: Fault | None = None) -> Played:
     chaos = random.Random(knobs.seed + 1) if knobs.seed is not None else None
     story = Story(knobs)
     raw = _open(path, story)
-    gate = Gate(fault, chaos)
+    gate, second = Gate(fault, chaos), Gate(chaos=chaos)
     node = Node(story, raw, gate, "one")
     person = asyncio.create_task(story.person())
     try:
@@ -236,8 +237,8 @@ async def play(path: Path, knobs: Knobs, fault: Fault | None = None) -> Played:
             if knobs.sandbox_lost:
                 story.machine.lose()
             raw = _open(path, story)
-            node = Node(story, raw, Gate(chaos=chaos), "two")
-            problem = await _settle(story, raw, node.gate)
+            node = Node(story, raw, second, "two")
+            problem = await _settle(story, raw, second)
             await node.stop(clean=not problem)
     finally:
         await node.stop()  # also where the story was not told to its end
@@ -248,7 +249,8 @@ async def play(path: Path, knobs: Knobs, fault: Fault | None = None) -> Played:
     again = SqliteBroker(path)
     reading = await Reading.of(again)
     await again.close()
-    return Played(story, reading, gate, [problem] if problem else [], gate.strikes)
+    lapses = gate.lapses + second.lapses
+    return Played(story, reading, gate, [problem] if problem else [], gate.strikes, lapses)
 
 
 def _open(path: Path, story: Story) -> SqliteBroker:

@@ -84,7 +84,7 @@ async def test_a_text_that_takes_long_to_be_split_holds_nobody_up(broker):
 
     def split(text):
         begun.set()
-        went_on.append(others.wait(10))
+        went_on.append(others.wait(PATIENCE_SECONDS))
         return (text,)
 
     platform.split = split
