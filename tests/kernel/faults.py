@@ -48,7 +48,7 @@ class Gate:
 
     @property
     def lapses(self) -> int:
-        """Leases that were lost in a life and got again: by a fault, or where the machine was too slow to renew them."""
+        """Leases that were lost in a life and got again: by a fault, or as the machine was too slow to renew them."""
         return sum(times - 1 for times in self.held.values())
 
     def die(self) -> None:
