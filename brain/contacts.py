@@ -47,13 +47,13 @@ class Contacts:
         self._by_key = {contact.key: contact for contact in self.settings}
         self._in_settings = {one: Link(key=c.key, how="settings") for c in self.settings for one in c.addresses}
         self.book = book or PeopleState()
-        self.unknown, self._timezone = unknown, timezone
+        self.unknown, self.timezone = unknown, timezone
         self._found: tuple[PeopleState | None, int] = None, -1  # the book, and how far it was, of:
         self._addresses: dict[str, tuple[Address, ...]] = {}
         self._present: dict[str, Contact] = {}
 
     def with_book(self, book: PeopleState) -> "Contacts":
-        return Contacts(self.settings, self.unknown, self._timezone, book)
+        return Contacts(self.settings, self.unknown, self.timezone, book)
 
     def of(self, fact: MediumFact) -> Contact:
         """Who said it; a contact of the role stranger where nobody knows."""
@@ -62,7 +62,7 @@ class Contacts:
             name=fact.author.name,
             role="stranger",
             addresses=(fact.author.address,),
-            timezone=self._timezone,
+            timezone=self.timezone,
         )
 
     def known(self, address: Address) -> Contact | None:

@@ -20,15 +20,17 @@ from gateway.commands import Command, command
 from gateway.events import ActionAnswered, ActionEnded, ControlPressed, MessageReceived, Person
 
 ABOUT_SHOWN = 300
+PHASES = {"awaiting_input": "ready for more", "hibernated": "asleep until you want more"}
 TOO_MUCH = "That is more than I can take in at once: I read it, and answer again in ten minutes."
 NOT_TOLD = "What is in flight is not told to guests."
 
 HELP = (
     "Write as to a colleague: new work, corrections, questions about what runs.\n\n"
     "Without the model, at once: `/status`, `/stop [name]`, `/pause [name]`, `/resume [name]`, `/notes`, `/quiet`; "
-    "`/link` for where I don't know you yet. The first four without the slash too, as the whole message; "
-    "Slack takes the others with a space before it."
+    "`/link` for where I don't know you yet. Without the slash too, as the whole message: `status`, `stop`, `pause`, "
+    "`resume`, `help`, `quiet 22:00-07:00`, `unlink …`. Where several things run, `stop` alone asks which."
 )
+IN_SLACK = " Slack keeps the slash for itself: put a space before it."
 ENDED = "That task has ended already."
 ANSWERED = "That question is answered already."
 NOT_KNOWN = "That task is not known here any more."
@@ -128,7 +130,7 @@ def _words(pressed: ControlPressed, action: ActionView) -> str:
 def _command(found: Command, by: Person, route: Route, turn: Turn, rights: Rights) -> tuple[Decision, ...]:
     word, name = found.word, found.name
     if word == "help":
-        return (Speak(route=route, text=HELP),)
+        return (Speak(route=route, text=HELP + (IN_SLACK if route.medium == "slack" else "")),)
     if word == "status":
         return (Speak(route=route, text=status(turn.in_flight()) if rights.may(by.address, "see") else NOT_TOLD),)
     meant = _named(name, [a for a in turn.in_flight() if word in rights.verbs([by], a)])
@@ -191,6 +193,6 @@ def status(in_flight: Sequence[ActionView]) -> str:
     for action in in_flight:
         doing = f": {action.doing}" if action.doing and action.phase == "running" else ""
         about = shortened(action.about, ABOUT_SHOWN)
-        lines.append(f"- **{action.name}** ({action.label}), {action.phase.replace('_', ' ')}{doing}. {about}")
+        lines.append(f"- **{action.name}** ({action.label}), {PHASES.get(action.phase, action.phase)}{doing}. {about}")
         lines += [f"  - asks: {question.text}" for question in action.questions.values()]
     return "\n".join(lines) or "Nothing is in flight."

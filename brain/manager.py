@@ -230,8 +230,10 @@ class Manager:
             mends = "add the address to a [[contacts]] entry, link it (`frontdesk people link NAME ADDRESS`)"
             if isinstance(fact, MessageReceived) and fact.outsider:
                 mends += "; a guest, or of another workspace, or Slack does not tell."
-            else:
+            elif fact.private:
                 mends += ", or set access.unknown."
+            else:
+                mends += ', or set access.unknown = "reply", which alone answers strangers where others read, too.'
             who = f"{fact.author.address} ({fact.author.name})"
             self._operator(f"{who} wrote and is not a contact, so nobody answers: {mends}")
 
@@ -283,7 +285,8 @@ class Manager:
         state = LaneState(conversation, self._zone)
         journal = Journal(self._broker, f"log.lane.{conversation}", state, LaneEntry, self._guard, self._worker)
         await journal.open()
-        who = self._contacts.with_key(conversation.removeprefix("p-")) or _someone(conversation)
+        known = self._contacts.with_key(conversation.removeprefix("p-"))
+        who = known or _someone(conversation, self._contacts.timezone)
         means = Means(
             frame=prompt.Frame(self._assistant, who, conversation.startswith("s-"), self._by_schema),
             model=self._model,
@@ -307,6 +310,6 @@ def _fact(data: bytes) -> Fact | ChangePeople | PlaceMoved:
     return found
 
 
-def _someone(conversation: str) -> Contact:
-    """A stranger, or a contact who has left the settings: it goes on with a stranger's rights."""
-    return Contact(key=conversation, name="somebody you don't know", role="stranger")
+def _someone(conversation: str, timezone: str) -> Contact:
+    """A shared place, a stranger, or a contact who has left the settings, who goes on with a stranger's rights."""
+    return Contact(key=conversation, name="somebody you don't know", role="stranger", timezone=timezone)

@@ -113,10 +113,10 @@ class Purse:
         """Whether anybody is over; once a day for each."""
         over = []
         if self._caps.all is not None and self._total >= self._caps.all:
-            over.append(("all", f"{self._total:.2f} of {self._caps.all:.2f} USD: raise {OF_ALL} to go on before"))
+            over.append(("all", f"{self._total:.4f} of {self._caps.all:.4f} USD: raise {OF_ALL} to go on before"))
         if (cap := self._caps.person) is not None:
             spent = {key: usd for key, usd in self._by_person.items() if usd >= cap}
-            over += [(key, f"{usd:.2f} of {cap:.2f} USD: raise {OF_ONE} to go on before") for key, usd in spent.items()]
+            over += [(key, f"{usd:.4f} of {cap:.4f} USD: raise {OF_ONE} to go on before") for key, usd in spent.items()]
         for who, what in over:
             if (said := f"{self._day} {who}") not in self._told:
                 self._told.add(said)

@@ -149,7 +149,9 @@ class Registry:
         if link is None:
             return f"{address} is linked to nobody"
         if link.how == "settings":
-            return f"{address} stands in the settings: remove it there"
+            if (now := self.contacts.with_key(self.book.now(link.key))) and now.key != link.key:
+                return f"{address} came to {now.name} by a merge, which is for good"
+            return f"{address} stands in the settings, where whoever runs this can remove it"
         await self._write(Unlinked(address=address, how="operator", at=self._now(), order=order))
         return ""
 

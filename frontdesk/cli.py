@@ -108,16 +108,19 @@ def chat(config: Path | None, plain: bool) -> None:
 @main.command()
 @config_option
 def actions(config: Path | None) -> None:
-    """What is in flight, and what has ended."""
-    _look(config, "actions", "")
+    """What is in flight, and what has ended, in each conversation."""
+    _look(config, "actions", "all")
 
 
 @main.command()
 @config_option
-@click.argument("message", default="")
-def trace(config: Path | None, message: str) -> None:
-    """Why: what was seen, decided and sent about MESSAGE (m12), or about the last ones."""
-    _look(config, "trace", message)
+@click.argument("message", nargs=-1)
+def trace(config: Path | None, message: tuple[str, ...]) -> None:
+    """Why: what was seen, decided and sent about MESSAGE (m12), or about the last ones.
+
+    Of the owner's conversation, or of another with its name before, as `search` shows it: p-ben m12.
+    """
+    _look(config, "trace", " ".join(message))
 
 
 @main.group(invoke_without_command=True)

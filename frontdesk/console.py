@@ -40,12 +40,13 @@ from gateway.journal import Follower, unstamped
 from gateway.record import Undecodable
 
 TURNS_SHOWN = 3
+LANE = "log.lane."
 
 S = TypeVar("S", LaneState, ActionState)
 
 
 class Console:
-    """Of the owner's conversation: the local page is the owner's alone."""
+    """Of the owner's conversation, where no other is named: the local page is the owner's alone, who runs it all."""
 
     def __init__(self, broker: Broker, contacts: Contacts, assistant: str) -> None:
         self._broker = broker
@@ -61,16 +62,32 @@ class Console:
         except ValueError as error:
             raise LookupError(f"{words}: {error}") from None
 
-    async def _state(self) -> LaneState:
+    async def _own(self) -> LaneState:
         conversation = (await self._orders.contacts()).home(f"p-{self._owner.key}")
         if conversation not in self._lanes:
-            lane = Follower(self._broker, f"log.lane.{conversation}", LaneState(conversation), LaneEntry)
+            lane = Follower(self._broker, f"{LANE}{conversation}", LaneState(conversation), LaneEntry)
             self._lanes = {conversation: lane}
         return await _now(self._lanes[conversation])
 
+    async def _lane(self, conversation: str) -> LaneState:
+        return await _now(Follower(self._broker, f"{LANE}{conversation}", LaneState(conversation), LaneEntry))
+
+    async def _conversations(self) -> list[str]:
+        return sorted(subject.removeprefix(LANE) for subject in await self._broker.subjects(f"{LANE}>"))
+
+    async def _meant(self, about: str) -> tuple[LaneState, str]:
+        """The conversation that it begins with, the owner's where it does not, and the rest."""
+        named, _, rest = about.partition(" ")
+        if not named.startswith(("p-", "s-")):
+            return await self._own(), about
+        if named not in (there := await self._conversations()):
+            raise LookupError(f"There is no conversation {named}. There are: {', '.join(there)}.")
+        return await self._lane(named), rest.strip()
+
     async def trace(self, about: str) -> str:
-        """Why: the turns about a message (`m12`, or its identity), or the last few."""
-        state = await self._state()
+        """Why: the turns about a message (`m12`, or its identity), or the last few; of another conversation with its
+        name before (`p-ben m12`)."""
+        state, about = await self._meant(about)
         found = [exchange for exchange in state.exchanges if not about or _is_about(exchange, about)]
         waiting = [item for item in state.undecided if about and _is_it(item, about)]
         if not found and waiting:
@@ -84,7 +101,7 @@ class Console:
         """Of turns that left the prompt, as far as the journal goes back."""
         folding = Folding(LaneState(conversation), LaneEntry)
         found = []
-        for stored in await self._broker.read(f"log.lane.{conversation}"):
+        for stored in await self._broker.read(f"{LANE}{conversation}"):
             entry = unstamped(stored, folding.entries)[2]
             folding.take(stored.sequence, entry, len(stored.data))
             if isinstance(entry, Decided) and _is_about(folding.state.exchanges[-1], about):
@@ -93,20 +110,24 @@ class Console:
 
     async def code(self, about: str) -> str:
         """The Python that an action ran: by label or name, or the newest."""
-        action = self._action(about, await self._state())
-        state = await _now(Follower(self._broker, f"log.act.{action.key}", ActionState(action.key), ActionEntry))
-        if not state.code:
+        state, about = await self._meant(about)
+        action = self._action(about, state)
+        work = await _now(Follower(self._broker, f"log.act.{action.key}", ActionState(action.key), ActionEntry))
+        if not work.code:
             return f"**{action.name}** ({action.label}) has not run any code."
-        cells = "\n\n".join(f"`{cell}`\n\n```python\n{code.strip()}\n```" for cell, code in state.code)
+        cells = "\n\n".join(f"`{cell}`\n\n```python\n{code.strip()}\n```" for cell, code in work.code)
         return f"**{action.name}** ({action.label}) ran:\n\n{cells}"
 
-    async def actions(self) -> str:
-        state = await self._state()
-        if not state.turns:
-            raise LookupError("Nothing was said here yet.")
-        ended = [action for action in state.actions.values() if not action.in_flight]
-        lines = [status(state.in_flight()), *(f"- {a.name} ({a.label}) {a.phase}: {a.last[:200]}" for a in ended[-10:])]
-        return "\n".join(lines)
+    async def actions(self, about: str) -> str:
+        """Those of the owner's conversation; of all, each under its conversation's name: `all`."""
+        own = await self._own()
+        if about != "all":
+            if not own.turns:
+                raise LookupError("Nothing was said here yet.")
+            return _actions(own)
+        states = [await self._lane(name) for name in await self._conversations() if name != own.conversation]
+        told = [f"**{one.conversation}**\n\n{_actions(one)}" for one in (own, *states) if one.actions and not one.moved]
+        return "\n\n".join(told) or "Nothing is in flight, and nothing has ended."
 
     def _action(self, about: str, state: LaneState) -> ActionView:
         actions = list(state.actions.values())
@@ -115,6 +136,12 @@ class Console:
             known = ", ".join(f"{a.label} {a.name}" for a in actions) or "none"
             raise LookupError(f"There is no action {about}. There are: {known}.")
         return found[-1]
+
+
+def _actions(state: LaneState) -> str:
+    ended = [action for action in state.actions.values() if not action.in_flight]
+    lines = [status(state.in_flight()), *(f"- {a.name} ({a.label}) {a.phase}: {a.last[:200]}" for a in ended[-10:])]
+    return "\n".join(lines)
 
 
 async def _now(follower: Follower[S]) -> S:

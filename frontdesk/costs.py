@@ -1,7 +1,7 @@
 """What it cost: by day, person, and conversation or work, from the views. For whoever runs the gateway."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -41,11 +41,10 @@ def lines(settings: Settings, days: int, today: date) -> list[str]:
 
 
 def _lines(settings: Settings, store: Path, since: date) -> Iterator[str]:
-    names = {str(address): person.name for person in people(settings) for address in person.addresses}
+    named = _named(settings)
     by_day: dict[str, dict[str, Cost]] = defaultdict(lambda: defaultdict(Cost))
     for row in looking.costs(views.path_of(store), since.isoformat()):
-        who = names.get(row["who"], row["who"]) or NOBODY
-        by_day[row["day"]][who].add(row)
+        by_day[row["day"]][named(row["who"], row["place"])].add(row)
         by_day[row["day"]][""].add(row)
     unpriced = 0
     for day in sorted(by_day, reverse=True):
@@ -56,6 +55,18 @@ def _lines(settings: Settings, store: Path, since: date) -> Iterator[str]:
             yield f"  {_line(who, cost)}"
     if unpriced:
         yield UNPRICED.format(f"{unpriced:,}")
+
+
+def _named(settings: Settings) -> Callable[[str, str], str]:
+    """Who is meant by an address: in a private conversation whoever that is with, however they came to have it."""
+    known = people(settings)
+    by_address = {str(address): person.name for person in known for address in person.addresses}
+    by_place = {f"p-{person.key}": person.name for person in known}
+
+    def name(who: str, place: str) -> str:
+        return (by_place.get(place) or by_address.get(who, who)) if who else NOBODY
+
+    return name
 
 
 def _line(what: str, cost: Cost) -> str:

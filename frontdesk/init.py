@@ -87,7 +87,7 @@ class Interview:
         return table
 
     def _email(self) -> dict[str, Any]:
-        click.echo("A mailbox of its own, which nobody else reads mail in; docs/email.md knows the providers.")
+        click.echo("A mailbox of its own, which nobody else reads mail in; docs/email.md leads through it.")
         table = {
             "address": self._text("Its address"),
             "imap_host": self._text("IMAP server"),

@@ -38,7 +38,8 @@ class Orders:
         why = await self._answer(order.id)
         if why:
             raise LookupError(f"Not done: {why}.")
-        return f"Done.\n\n{_listed(await self.contacts())}"
+        contacts = await self.contacts()
+        return f"{_done(order, contacts)}\n\n{_listed(contacts)}"
 
     async def _answer(self, order: str) -> str:
         try:
@@ -63,6 +64,12 @@ def _order(words: list[str]) -> ChangePeople:
     except ValueError as error:
         raise LookupError(str(error)) from None
     raise LookupError(USAGE)
+
+
+def _done(order: ChangePeople, contacts: Contacts) -> str:
+    if order.verb != "merge" or (one := contacts.named(order.into)) is None:
+        return "Done."
+    return f"Done, for good: {order.person} is {one.name}, with what a {one.role} may."
 
 
 def _listed(contacts: Contacts) -> str:

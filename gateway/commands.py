@@ -15,7 +15,13 @@ COMMANDS = {
     "help": "what needs no model",
 }
 
-_WORDS = "|".join(COMMANDS)
+PRIVATE_COMMANDS = {
+    "quiet": "hours when only urgent things come: 22:00-07:00, or off",
+    "notes": "what work has kept for later",
+    "link": "one conversation here and where I don't know you yet",
+}
+
+_WORDS, _MORE = "|".join(COMMANDS), "|".join(PRIVATE_COMMANDS)
 _SLASHED = re.compile(rf"^\s*/({_WORDS})(?:@\w+)?(?:\s+(.*\S))?\s*$", re.IGNORECASE | re.DOTALL)
 _PLAIN = re.compile(rf"^\s*({_WORDS})(?:[ \t]+([^\n]{{1,60}}?))?[.!]*\s*$", re.IGNORECASE)
 
@@ -25,7 +31,7 @@ QUIET = re.compile(r"^\s*quiet\s+(off|[\d:]+\s*[-–]\s*[\d:]+)\s*$", re.IGNOREC
 UNLINK = re.compile(r"^\s*unlink\s+(\w+:\S+)\s*$", re.IGNORECASE)
 
 
-_WITH_A_SLASH = re.compile(rf"^\s*/(?:{_WORDS}|link|unlink|notes|quiet)(?:@\w+)?(?:\s|$)", re.IGNORECASE)
+_WITH_A_SLASH = re.compile(rf"^\s*/(?:{_WORDS}|{_MORE}|unlink)(?:@\w+)?(?:\s|$)", re.IGNORECASE)
 
 
 class Command(NamedTuple):

@@ -45,16 +45,20 @@ COSTS = """
     select substr(costs.at, 1, 10) as day, coalesce(nullif(costs.who, ''), actions.who, '') as who,
            costs.action != '' as work, count(*) as calls, sum(costs.prompt_tokens) as prompt_tokens,
            sum(costs.completion_tokens) as completion_tokens, coalesce(sum(costs.usd), 0.0) as usd,
-           sum(costs.usd is null) as unpriced
+           sum(costs.usd is null) as unpriced,
+           coalesce(nullif(costs.conversation, ''), actions.conversation, '') as place
     from costs left join actions on actions.id = case instr(costs.action, '--')
         when 0 then costs.action else substr(costs.action, 1, instr(costs.action, '--') - 1) end
     where costs.at >= ? or costs.at = ''
-    group by day, coalesce(nullif(costs.who, ''), actions.who, ''), work order by day desc, usd desc
+    group by day, coalesce(nullif(costs.who, ''), actions.who, ''), work, place order by day desc, usd desc
 """
 
 
 def costs(path: Path, since: str) -> list[dict[str, Any]]:
-    """By day, address and whether it was work, from that day on, and what has no time. Raises ViewsFailed."""
+    """By day, address, conversation (`place`) and whether it was work, from that day on, and what has no time.
+
+    Raises ViewsFailed.
+    """
     return _read(path, COSTS, (since,))
 
 

@@ -89,7 +89,7 @@ class Tour:
 
     def suggestion(self) -> str:
         said = {text.strip().lower() for text in self._said}
-        return next((step for step in STEPS if step.lower() not in said), "")
+        return next((step for step in STEPS if step.lower() not in said), "/quit")
 
     async def watch(self, observer: LocalClient) -> None:
         async for event in observer:

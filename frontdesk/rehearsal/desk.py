@@ -158,4 +158,5 @@ def _progress(running: list[Running]) -> str:
     """From the state in the prompt: nobody is disturbed."""
     if not running:
         return "Nothing is in flight."
-    return "\n".join(f"- {action.line.partition(' · ')[0]}: {action.line.partition(' · ')[2]}" for action in running)
+    lines = (action.line.replace("awaiting_input", "ready for more").partition(" · ") for action in running)
+    return "\n".join(f"- {what}: {how}" for what, _, how in lines)

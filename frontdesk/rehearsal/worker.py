@@ -102,7 +102,9 @@ class Work:
                 self._finish(f"That did not work: {content}")
             return
         self.running = found[1] if found[2] == "still runs" else None
-        if found[3] == "ok":
+        if self.running is None and self._at is not None and self._at.stale and not self._at.recipient:
+            self._at = None  # it had ended before it could be interrupted: these figures are not wanted any more
+        elif found[3] == "ok":
             self._finish(content[found.end() :].partition("\n")[2].strip() or "Done; there was no output.")
         elif found[3] in ("error", "exit"):
             absent = "there is no primitives." in content

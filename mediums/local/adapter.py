@@ -35,7 +35,7 @@ class Console(Protocol):
 
     async def trace(self, about: str) -> str: ...
     async def code(self, about: str) -> str: ...
-    async def actions(self) -> str: ...
+    async def actions(self, about: str) -> str: ...
     async def people(self, words: str) -> str: ...
 
 
@@ -244,6 +244,6 @@ class LocalMedium:
             case "code":
                 return await console.code(look.about)
             case "actions":
-                return await console.actions()
+                return await console.actions(look.about)
             case "people":
                 return await console.people(look.about)

@@ -16,7 +16,7 @@ import msgspec
 
 from gateway.addresses import Route
 from gateway.cards import Card
-from gateway.commands import COMMANDS
+from gateway.commands import COMMANDS, PRIVATE_COMMANDS
 from gateway.events import MediumFact, PlaceMoved
 from gateway.files import LARGEST_BYTES, Keep, too_large
 from gateway.live import LiveSignal, TurnDecided, Typing
@@ -175,7 +175,8 @@ class TelegramMedium:
         """What the first message should not wait for, and the commands that a client proposes."""
         try:
             await client.warm()
-            await client.offer(COMMANDS)
+            await client.offer(COMMANDS, private=False)
+            await client.offer(COMMANDS | PRIVATE_COMMANDS, private=True)
         except CallFailed as error:
             log.info("%s: its commands are not proposed: %s", self.account, error)
 

@@ -10,6 +10,7 @@ from typing import Any
 from telegram import (
     Bot,
     BotCommand,
+    BotCommandScopeAllPrivateChats,
     InlineKeyboardButton,
     InlineKeyboardMarkup,
     LinkPreviewOptions,
@@ -108,9 +109,14 @@ class Sender:
         """https://core.telegram.org/bots/api#answercallbackquery"""
         await _honest(self._bot.answer_callback_query(query, text[:PRESS_ANSWER] or None))
 
-    async def offer(self, commands: dict[str, str]) -> None:
-        """What a client proposes after a slash. https://core.telegram.org/bots/api#setmycommands"""
-        await _honest(self._bot.set_my_commands([BotCommand(word, about) for word, about in commands.items()]))
+    async def offer(self, commands: dict[str, str], private: bool) -> None:
+        """What a client proposes after a slash; `private`: in private chats, instead of what is proposed everywhere.
+
+        https://core.telegram.org/bots/api#setmycommands
+        """
+        scope = BotCommandScopeAllPrivateChats() if private else None
+        offered = [BotCommand(word, about) for word, about in commands.items()]
+        await _honest(self._bot.set_my_commands(offered, scope))
 
     async def typing(self, chat: int, thread: int | None) -> None:
         """Shown for five seconds: https://core.telegram.org/bots/api#sendchataction"""

@@ -112,10 +112,10 @@ class Client:
         sender = await self._sender(line)
         await self._within(line, self._call_seconds, sender.answer(query, text))
 
-    async def offer(self, commands: dict[str, str]) -> None:
+    async def offer(self, commands: dict[str, str], private: bool) -> None:
         line = self._calling
         sender = await self._sender(line)
-        await self._within(line, self._call_seconds, sender.offer(commands))
+        await self._within(line, self._call_seconds, sender.offer(commands, private))
 
     async def typing(self, chat: int, thread: int | None) -> None:
         line = self._calling

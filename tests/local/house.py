@@ -36,7 +36,7 @@ class Notes:
     async def code(self, about: str) -> str:
         return "```python\nprint(6 * 7)\n```"
 
-    async def actions(self) -> str:
+    async def actions(self, about: str) -> str:
         return "- nothing"
 
     async def people(self, words: str) -> str:

@@ -143,3 +143,11 @@ async def test_zone_and_language_of_a_person_are_known(tmp_path):
         assert "Asia/Tokyo" in seen
         assert "German" in seen
         assert "21:00" in seen, "noon in London"
+
+
+async def test_where_several_are_it_is_the_time_of_the_settings(tmp_path):
+    async with town(tmp_path / "db", hello, timezone="Asia/Tokyo") as here:
+        await here.says(MEMBER, "What time is it?", at=room("C1"), addressed=True)
+        await here.settled()
+        seen = shown(here.model.requests[-1])
+        assert "21:00" in seen

@@ -146,7 +146,7 @@ async def test_what_cannot_be_unlinked_by_word_is_said(tmp_path):
             await here.says(OWNER, words)
         await here.settled()
         assert await here.told("1") == [
-            f"{OWNER} stands in the settings: remove it there.",
+            f"{OWNER} stands in the settings, where whoever runs this can remove it.",
             "Say which, with its medium: `unlink telegram:42`.",
             f"{MEMBER} is not linked to you.",
         ]

@@ -170,6 +170,7 @@ async def town(
     contacts: list[Contact] | None = None,
     clock: Clock | None = None,
     pace: Pace = QUICK,
+    timezone: str = "UTC",
     **more: Any,
 ) -> AsyncIterator[Town]:
     broker, clock = SqliteBroker(path), clock or Clock()
@@ -179,7 +180,7 @@ async def town(
         GUARD,
         "town",
         assistant="Frontdesk",
-        contacts=Contacts([*(contacts or CONTACTS), MARK], lambda medium: unknown, book=PeopleState()),
+        contacts=Contacts([*(contacts or CONTACTS), MARK], lambda medium: unknown, timezone, PeopleState()),
         model=here.model,
         tell=lambda account, signal: None,
         operator=here.notices.append,

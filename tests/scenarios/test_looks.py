@@ -11,7 +11,7 @@ async def test_the_code_that_ran_and_what_is_in_flight(stage, where):
     screen = getattr(stage, where)
     assert "```python\nrows = 40 + 2\nprint(rows)\n```" in await screen.look("code")
     assert "**count** (a1)" in await screen.look("code", "count")
-    assert "**count** (a1), awaiting input" in await screen.look("actions")
+    assert "**count** (a1), ready for more" in await screen.look("actions")
     assert stage.lane().turns == 2
 
 

@@ -214,7 +214,7 @@ async def test_the_command_line_looks_into_the_running_gateway(apart):
     apart.desk.on("Count").acts("count", "Count the rows", saying="On it")
     apart.worker.on("Count the rows").responds("42 rows")
     await apart.ana.telegram("Count.").sees("42 rows")
-    assert "**count** (a1), awaiting input" in await frontdesk(apart, "actions")
+    assert "**count** (a1), ready for more" in await frontdesk(apart, "actions")
     trace = await frontdesk(apart, "trace", "m1")
     assert "**started** count for Ana: Count the rows" in trace
     assert "**said** on telegram, sent: On it" in trace

@@ -12,7 +12,7 @@ from actors.entries import Spent as WorkSpent
 from actors.journal import ActionState
 from brain.entries import Decided, Spent, Summarised
 from frontdesk.cli import main
-from frontdesk.costs import lines
+from frontdesk.costs import _named, lines
 from frontdesk.upkeep import views_file
 from gateway import looking, views
 from gateway.broker.protocol import Stored
@@ -104,3 +104,9 @@ def test_views_of_the_version_before_learn_who_paid(tmp_path) -> None:
     file.open()
     file.close()
     assert looking.costs(views.path_of(tmp_path / "store.db"), "2026-01-01") == []
+
+
+def test_in_a_conversation_costs_are_of_whoever_it_is_with_however_they_came_to_an_address(spent) -> None:
+    named = _named(spent)
+    found = [named("slack:T1/U9", "p-ana"), named("telegram:42", "s-x"), named("slack:T1/U9", "s-x")]
+    assert found == ["Ana", "Ana", "slack:T1/U9"]

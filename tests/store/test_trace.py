@@ -2,7 +2,7 @@
 
 import pytest
 
-from brain.entries import Decided, Prompted, Recalled, Speak, Summarised, Taken
+from brain.entries import Act, Decided, Prompted, Recalled, Speak, Summarised, Taken
 from frontdesk.console import Console
 from frontdesk.people import contacts
 from gateway.events import MessageReceived, Ref, SendClosed
@@ -90,3 +90,18 @@ async def test_a_conversation_that_cannot_be_read_says_so_and_what_mends_it(trac
         LookupError, match=r"cannot be read: log\.lane\.p-ana, entry 1: .*Start the version that wrote it"
     ):
         await trace("")
+
+
+async def test_whoever_runs_it_asks_about_any_conversation(broker) -> None:
+    settings = Settings(contacts=(ContactSettings(name="Ana", addresses=(ANA.address,), role="owner"),))
+    console = Console(broker, contacts(settings), "Frontdesk")
+    assert await console.actions("all") == "Nothing is in flight, and nothing has ended."
+    start = Act(name="report", query="Report", by=ANA, route=TELEGRAM)
+    told = Decided(turn=1, at=START, covers=("t/1",), decisions=(start,))
+    for n, entry in enumerate((Taken(event=said(1, "Report, please"), at=START), told)):
+        await broker.append("log.lane.s-room", stamped(1, str(n), entry), msg_id=str(n))
+    assert "Report, please" in await console.trace("s-room m1")
+    assert "**started** report" in await console.trace("s-room")
+    assert (await console.actions("all")).startswith("**s-room**\n\n- **report** (a1)")
+    with pytest.raises(LookupError, match=r"no conversation p-ben\. There are: s-room"):
+        await console.trace("p-ben m1")

@@ -92,6 +92,7 @@ def test_enter_takes_the_tour_in_the_terminal() -> None:
         terminal.shows("# Total net for February by region", "# Sending it to Sarah")
         terminal.types("/trace\r")
         terminal.shows("stayed silent: thanks need no answer")
-        terminal.types("/quit\r")
+        terminal.shows("/quit  (Enter sends this)")
+        terminal.types("\r")
         terminal.shows("7 messages, 6 answered, 1 left alone, 0 lost, 0 doubled")
         assert terminal.ends() == 0
