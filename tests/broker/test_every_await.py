@@ -23,7 +23,7 @@ SHARES = 3  # of the suite, so that all its processes have some
 ALWAYS = ("append", "send", "ack")
 MOST_UNREACHED = 0.1  # of the faults: now and then a run differs from the one that was counted
 EVERY = {"lost": 120, "late": 60}
-AT_ONCE, SHORT_AT_ONCE = 6, 24  # most of a short run waits for the leases of the dead
+AT_ONCE, SHORT_AT_ONCE = 6, 10  # a part of a short run waits for the leases of the dead
 
 
 class OnJetStream:

@@ -1,23 +1,33 @@
 """Everything durable of a run, read afresh and folded by the product's own folds."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from actors.entries import ActionEntry
 from actors.journal import ActionState
 from brain.entries import LaneEntry
 from brain.people import PeopleEntry
 from brain.state import LaneState
-from gateway.broker.protocol import Broker
+from gateway.broker.protocol import Broker, Unconfirmed
 from gateway.events import ActionCommand, Fact, OutboxCommand
 from gateway.journal import unstamped
 from gateway.outbox import Entry as OutboxEntry
 from gateway.outbox import OutboxState
 from gateway.record import decode
 
+T = TypeVar("T")
+
 CONVERSATION, ACCOUNT = "p-ana", "chat"
+
+
+async def patiently(read: Callable[[], Awaitable[T]]) -> T:
+    """Again, where the server of a busy machine did not answer in time: whoever looks on is no part of the story."""
+    while True:
+        with suppress(Unconfirmed):
+            return await read()
 
 
 @dataclass
@@ -34,6 +44,10 @@ class Reading:
 
     @classmethod
     async def of(cls, broker: Broker) -> "Reading":
+        return await patiently(lambda: cls._of(broker))
+
+    @classmethod
+    async def _of(cls, broker: Broker) -> "Reading":
         reading = cls()
         for stored in await broker.read("log.>"):
             family, _, key = stored.subject.removeprefix("log.").partition(".")

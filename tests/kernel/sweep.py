@@ -14,7 +14,7 @@ from tests.kernel.steps import Steps
 from tests.kernel.tree_rules import broken_tree
 from tests.kernel.world import Knobs, Played, play
 
-AT_ONCE, FEW = 16, 3
+AT_ONCE, FEW = 10, 3
 RUN_SECONDS = 300.0
 Strike = Callable[[Fault], Awaitable[tuple[bool, list[str]]]]  # whether it struck, and what it broke
 _numbers = itertools.count()

@@ -28,7 +28,7 @@ from tests.kernel.faults import Fault, FaultyBroker, Gate
 from tests.kernel.machine import Box, Machine
 from tests.kernel.models import ScriptedModel, Watch
 from tests.kernel.platform import ACCOUNT, ANA, Platform, ScriptedMedium
-from tests.kernel.reading import Reading
+from tests.kernel.reading import Reading, patiently
 
 CONVERSATION = "p-ana"
 PACE = Pace(quiet_seconds=0.02, burst_seconds=0.2, turn_seconds=60.0, max_restarts=100, progress_seconds=0.0)
@@ -259,7 +259,8 @@ def _open(path: Path, story: Story) -> SqliteBroker:
     async def durable(key: str) -> bool:
         """The decision that a send follows from, by the turn in its ref."""
         turn = f'"turn":{key.split("/")[1]},'.encode()
-        return any(b'"Decided"' in one.data and turn in one.data for one in await raw.read("log.lane.>"))
+        entries = await patiently(lambda: raw.read("log.lane.>"))
+        return any(b'"Decided"' in one.data and turn in one.data for one in entries)
 
     story.platform.durable = durable
     return raw
