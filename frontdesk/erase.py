@@ -9,7 +9,7 @@ import asyncio
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +173,8 @@ def _changed(known: Erased, subject: str, entries: list[Stored]) -> Changed:
         new = known.blank(tree) if whole else known.written(tree, conversation, told=told)
         if new != tree:
             if snapshot_part(stored[0]) is not None and (found := kind_of(subject)):
-                decode(encode(new), found[1].frozen)
+                with _ours(subject):
+                    decode(encode(new), found[1].frozen)
             changed |= zip((one.sequence for one in stored), _packed(stored, new), strict=True)
     for torn in (one for one in entries if one.sequence not in kept):  # parts of a snapshot that never was one
         epoch, nonce, _ = msgspec.json.decode(torn.data)
@@ -197,11 +198,22 @@ def _packed(stored: list[Stored], tree: Any) -> list[bytes]:
 
 def _check(subject: str, data: bytes) -> None:
     """Raises Undecodable."""
-    if (found := kind_of(subject)) is not None:
-        unstamped(Stored(subject=subject, sequence=0, data=data), found[1].entries)
-    for prefix, words in WORDS.items():
-        if subject.startswith(prefix):
-            decode(data, words)
+    with _ours(subject):
+        if (found := kind_of(subject)) is not None:
+            unstamped(Stored(subject=subject, sequence=0, data=data), found[1].entries)
+        for prefix, words in WORDS.items():
+            if subject.startswith(prefix):
+                decode(data, words)
+
+
+@contextmanager
+def _ours(subject: str) -> Iterator[None]:
+    """What was readable must be so afterwards, or nothing is erased."""
+    try:
+        yield
+    except Undecodable as error:
+        why = "without these words it could not be read any more, so nothing was erased"
+        raise Undecodable(f"{subject}: {why}. That is a fault of Frontdesk's: please report it.") from error
 
 
 # --- beside the journals ---------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ _STRUCTURE = """
     by attention kind job call cell rpc child question key label model worker subject send command id ids role
     tool_call_id method identity identities covers waits resting seen author
     origin joined moved digest order into how asked
+    began card_at
     met only winding_up remind_at expires_at word_at idle_since children reminded nonce of mark
 """
 STAYS = frozenset(_STRUCTURE.split())  # fields; where one holds a whole struct, that is looked into all the same
@@ -50,7 +51,7 @@ class Erased(msgspec.Struct):
 
     def is_whole(self, subject: str) -> bool:
         """Everything in it goes."""
-        _, kind, key = subject.split(".", 2)
+        kind, _, key = subject.partition(".")[2].partition(".")  # some have no key: `evt.people`
         return (
             subject == self.notes
             or (kind == "act" and self.has_action(key))

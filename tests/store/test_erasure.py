@@ -6,13 +6,16 @@ import sys
 from contextlib import AsyncExitStack
 
 import pytest
+from msgspec import inspect
 
 from actors.entries import ActionEntry
 from actors.journal import ActionState
 from brain import history
-from brain.entries import LaneEntry
+from brain.entries import Act, Decided, LaneEntry
 from brain.state import LaneState
-from frontdesk.erase import erase
+from frontdesk.erase import WORDS, erase
+from frontdesk.rewriting import KINDS
+from frontdesk.tombstones import STAYS
 from frontdesk.upkeep import views_file
 from gateway.addresses import Address
 from gateway.broker.sqlite import SqliteBroker
@@ -21,6 +24,7 @@ from gateway.events import Person, Ref, Start
 from gateway.folding import stamped
 from gateway.journal import Journal, fold_stored, publish
 from gateway.notes import Notes
+from gateway.people import ORDERS, ChangePeople
 from gateway.record import encode
 from gateway.seen import Identities, erased
 from mediums.local import wire
@@ -315,3 +319,61 @@ async def test_a_running_gateway_does_it_itself_and_goes_on(tmp_path):
     assert SECRET not in server.requests[-1].text
     stored = b"".join(one.read_bytes() for one in tmp_path.glob("store.db*") if one.is_file())
     assert SECRET.encode() not in stored
+
+
+async def test_an_order_of_the_operators_about_people_holds_up_no_erasure(tmp_path):
+    path = tmp_path / "store.db"
+    broker = SqliteBroker(path)
+    await broker.append("evt.medium.telegram-1", encode(said("42", f"My secret is {SECRET}.", 1)), msg_id="1")
+    order = ChangePeople(id="1", verb="link", person="Nobody", address=ANA)
+    await publish(broker, ORDERS, order, order.id)
+    await broker.close()
+    assert (await erase(path, ANA)).messages == 1
+    assert SECRET.encode() not in everything(tmp_path)
+
+
+async def test_a_snapshot_with_work_in_it_is_erased_twice(tmp_path):
+    """The work has begun at a time, and has a card: both stay what they are."""
+    path = tmp_path / "store.db"
+    ana = Person(address=ANA, name="Ana")
+    for n in (1, 2):
+        broker = SqliteBroker(path)
+        async with AsyncExitStack() as stack:
+            lane = await journal(stack, broker, "log.lane.s-room", LaneState("s-room"), LaneEntry)
+            heard = said("-100", f"Look for {SECRET}.", n, user="42")
+            act = Act(name=f"look{n}", query=f"Look for {SECRET}", by=ana, route=heard.route)
+            await lane.write(lambda _, heard=heard: words.Taken(event=heard, at=words.START))
+            decided = Decided(turn=n, at=words.START, covers=(heard.identity,), decisions=(act,))
+            await lane.write(lambda _, decided=decided: decided)
+            await lane.snapshot()
+            assert all(action.began is not None for action in lane.state.actions.values())
+        await broker.close()
+        await erase(path, ANA)
+        assert SECRET.encode() not in everything(tmp_path)
+
+
+def test_every_time_and_every_word_of_a_fixed_set_stays_where_words_go():
+    """Or what is left of a journal could not be read."""
+    kinds = [one for kind in KINDS.values() for one in (kind.entries, kind.frozen)]
+    fields = {name for kind in (*kinds, *WORDS.values()) for name in _fixed(inspect.type_info(kind), set())}
+    assert {"began", "phase", "at"} <= fields
+    assert fields - STAYS == set()
+
+
+def _fixed(kind, seen):
+    """The names of the fields of all structs in it that hold, somewhere, a time or a word of a fixed set."""
+    for inner in _inside(kind):
+        if isinstance(inner, inspect.StructType) and inner.cls not in seen:
+            seen.add(inner.cls)
+            for field in inner.fields:
+                if any(isinstance(one, inspect.DateTimeType | inspect.LiteralType) for one in _inside(field.type)):
+                    yield field.encode_name
+                yield from _fixed(field.type, seen)
+
+
+def _inside(kind):
+    yield kind
+    several = [*getattr(kind, "types", ()), *getattr(kind, "item_types", ())]
+    for inner in (*several, *(getattr(kind, name, None) for name in ("item_type", "key_type", "value_type"))):
+        if inner is not None:
+            yield from _inside(inner)
