@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol
@@ -18,7 +19,8 @@ from actors.sandbox.frames import Config, Ended, Fork, Forked, FromZygote, Heard
 from actors.sandbox.isolation.words import Launch
 
 START_SECONDS = 20.0
-NUMBER_FD = 3
+NUMBER_FD, NUMBER_BYTES = 3, 4096
+LOOK_SECONDS = 0.002
 REAP_SECONDS = 0.1  # its sockets close a little before it can be reaped
 DOOR = "z"
 
@@ -163,20 +165,21 @@ async def spawn(folder: Folder, launch: Launch, setting: Setting, owner: Owner, 
 
 
 async def _born(folder: Folder, launch: Launch, theirs: socket.socket) -> Birth:
-    """The first process, which waits for its first frame. Raises SandboxFailed."""
-    number, number_sent = os.pipe()
+    """The first process, which waits for its first frame. Raises SandboxFailed.
+
+    Its number comes in memory, not by a pipe: a broken one, where this process was killed, stops bubblewrap half way,
+    and leaves a child of it that nobody knows.
+    """
+    number = os.memfd_create("number")
     try:
-        pid = _start(folder, launch, theirs, number_sent)
+        pid = _start(folder, launch, theirs, number)
+        try:
+            birth = await _birth(pid, number if launch.namespaced else None)
+        except asyncio.CancelledError:
+            _give_up(pid)
+            raise
     except OSError as error:
-        os.close(number)
         raise SandboxFailed(f"{launch.command[0]} cannot be run: {error.strerror}") from error
-    finally:
-        os.close(number_sent)
-    try:
-        birth = await _birth(pid, number if launch.namespaced else None)
-    except asyncio.CancelledError:
-        _give_up(pid)
-        raise
     finally:
         os.close(number)
     if birth is None:
@@ -250,25 +253,23 @@ def _start(folder: Folder, launch: Launch, theirs: socket.socket, number: int) -
 
 async def _birth(pid: int, number: int | None) -> Birth | None:
     """None if there is no such process. Waits for bubblewrap's word: `number` is where it comes from."""
-    first, keeper = (pid, None) if number is None else (await _first_inside(number), pid)
+    first, keeper = (pid, None) if number is None else (await _first_inside(pid, number), pid)
     seen = None if first is None else processes.look(first)
     return None if seen is None else Birth(pid=seen.pid, started=seen.started, keeper=keeper)
 
 
-async def _first_inside(number: int) -> int | None:
+async def _first_inside(pid: int, number: int) -> int | None:
     """The `child-pid` that it tells, all of which has to be read; None if it ends or takes too long."""
-    reader = asyncio.StreamReader()
-    protocol = asyncio.StreamReaderProtocol(reader)
-    pipe = os.fdopen(os.dup(number), "rb")
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, pipe)
-    try:
-        told = await asyncio.wait_for(reader.readuntil(b"}"), START_SECONDS)
-    except (asyncio.IncompleteReadError, TimeoutError):
-        return None
-    finally:
-        transport.close()
-    found = re.search(rb'"child-pid":\s*(\d+)', told)
+    deadline = time.monotonic() + START_SECONDS
+    while b"}" not in os.pread(number, NUMBER_BYTES, 0) and _runs(pid) and time.monotonic() < deadline:
+        await asyncio.sleep(LOOK_SECONDS)
+    found = re.search(rb'"child-pid":\s*(\d+)\D', os.pread(number, NUMBER_BYTES, 0))
     return int(found[1]) if found else None
+
+
+def _runs(pid: int) -> bool:
+    seen = processes.look(pid)
+    return seen is not None and seen.state not in "ZX"
 
 
 def _give_up(pid: int) -> None:

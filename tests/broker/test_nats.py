@@ -167,10 +167,10 @@ async def test_what_was_acknowledged_outlives_the_server(own_server, own_broker)
 async def test_a_frozen_server_confirms_nothing_and_what_it_had_may_arrive_later(own_server, own_broker):
     broker = own_broker
     await broker.append("log.lane.a", b"1", msg_id="1")
-    own_server.send(signal.SIGSTOP)
+    own_server.freeze()
     with pytest.raises(Unconfirmed):
         await broker.append("log.lane.a", b"2", msg_id="2", expect_last=1)
-    own_server.send(signal.SIGCONT)
+    own_server.thaw()
     with pytest.raises(Stale):  # its own, as whoever reads the tail finds
         await confirmed(lambda: broker.append("log.lane.a", b"2", msg_id="2", expect_last=1))
     assert [one.data for one in await broker.read("log.lane.a")] == [b"1", b"2"]

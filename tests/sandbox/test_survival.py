@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from actors.sandbox import processes
@@ -189,6 +189,42 @@ async def test_a_gateway_that_stands_still_does_not_block_the_next(
         assert (await desk.sandbox.attach()).cells == ("c1",)
         (tmp_path / "workspace" / "go").touch()
         assert isinstance(await desk.end("c1"), CellDone)
+
+
+KILLED_AT_ITS_START = """
+import os, signal, sys
+from actors.sandbox import zygote
+start = zygote._start
+def start_and_die(folder, *about):
+    pid = start(folder, *about)
+    if str(folder.directory) == sys.argv[1]: os.kill(os.getpid(), signal.SIGKILL)
+    return pid
+zygote._start = start_and_die
+import tests.sandbox.gateway
+"""
+
+
+async def test_a_gateway_that_is_killed_while_a_sandbox_starts_leaves_none_of_it(
+    tmp_path: Path, isolation: Isolation
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-c", KILLED_AT_ITS_START, str(tmp_path), "1", "no", "", isolation.tier),
+        cwd=Path(__file__).parents[2],
+    )
+    assert await process.wait() == -signal.SIGKILL
+    log = Folder(tmp_path).log  # looked for twice: what is born during the first look is not in its list
+    await eventually(lambda: not (_holders(log) or _holders(log)))
+
+
+def _holders(file: Path) -> list[str]:
+    """The processes that have it open."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):  # it has just ended
+            if one.readlink() == file:
+                found.append(one.parts[2])
+    return found
 
 
 async def test_without_a_sandbox_attach_says_so(desk: Desk) -> None:

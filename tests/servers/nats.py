@@ -50,7 +50,17 @@ class NatsServer:
                 return
         raise RuntimeError((self.folder / "log").read_text())
 
-    def send(self, number: signal.Signals) -> None:
+    def freeze(self) -> None:
+        """Returns when all of its threads stand still."""
+        self._send(signal.SIGSTOP)
+        tasks = Path(f"/proc/{self._process.pid}/task")  # type: ignore[union-attr]
+        while any((one / "stat").read_text().rpartition(")")[2].split()[0] != "T" for one in tasks.iterdir()):
+            time.sleep(0.001)
+
+    def thaw(self) -> None:
+        self._send(signal.SIGCONT)
+
+    def _send(self, number: signal.Signals) -> None:
         assert self._process is not None
         os.kill(self._process.pid, number)
 
