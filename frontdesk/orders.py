@@ -69,7 +69,7 @@ def _order(words: list[str]) -> ChangePeople:
 def _done(order: ChangePeople, contacts: Contacts) -> str:
     if order.verb != "merge" or (one := contacts.named(order.into)) is None:
         return "Done."
-    return f"Done, for good: {order.person} is {one.name}, with what a {one.role} may."
+    return f"Done, for good: {order.person} is {one.name}, in the role of {one.role}."
 
 
 def _listed(contacts: Contacts) -> str:
