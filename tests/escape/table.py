@@ -16,7 +16,7 @@ from tests.escape.probes import PROBES
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "SECURITY.md"
 ORDINARY_UIDS = {"hardened": "61001", "bare": "61002"}  # the processes of a user are counted together
-SECONDS = 120
+SECONDS = 300
 COLUMNS = ("hardened, root", "hardened, ordinary user", "bare, root", "bare, ordinary user")
 BEGIN, END = "<!-- probes -->\n", "<!-- end of probes -->"
 
