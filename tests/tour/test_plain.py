@@ -41,7 +41,7 @@ def plain(lines: tuple[str, ...], *options: str) -> subprocess.CompletedProcess[
         input="\n".join(lines),
         capture_output=True,
         text=True,
-        timeout=PATIENCE_SECONDS,
+        timeout=4 * PATIENCE_SECONDS,  # of a whole tour
         check=False,
     )
 
